@@ -1,0 +1,89 @@
+"""Every error the server raises on purpose, as one tree.
+
+    HindsightServerError
+    ├── InvalidInput            the request can't be carried out as written (HTTP 422)
+    │   └── BadRequest          well-formed, but not possible with this configuration (HTTP 400)
+    ├── NotFound                the named thing does not exist (HTTP 404)
+    │   └── BankNotFound
+    ├── Conflict                the id belongs to something else, or the state forbids it (HTTP 409)
+    │   └── StaleDocument       a document changed under a writer; the writer starts again
+    ├── Overloaded              try again later (HTTP 503, with Retry-After)
+    ├── EmbeddingUnavailable    no model for the wanted vector space (HTTP 503)
+    └── DataFolderError         the data folder can't be opened; nothing was changed
+        ├── DataFolderLocked    another server holds it
+        ├── DataFolderCorrupt   it is damaged
+        └── DataFolderNewer     a newer version of the server wrote it
+
+HTTP status codes are given in one file only, `http/errors.py`.
+"""
+
+from __future__ import annotations
+
+
+class HindsightServerError(Exception):
+    """Base of the server's own errors; its text is safe to show to a client."""
+
+
+class InvalidInput(HindsightServerError):
+    """The request can't be carried out as written.
+
+    Args:
+        message: what is wrong and what to do instead.
+        field: the path of the offending field, for example ``items[2].content``.
+    """
+
+    def __init__(self, message: str, *, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class BadRequest(InvalidInput):
+    """Well-formed, but not possible with this configuration."""
+
+
+class NotFound(HindsightServerError):
+    """The named thing does not exist."""
+
+
+class BankNotFound(NotFound):
+    """No bank of that id exists."""
+
+    def __init__(self, bank_id: str) -> None:
+        super().__init__(f"Bank '{bank_id}' not found. Retain something into it, or create it with PUT.")
+        self.bank_id = bank_id
+
+
+class Conflict(HindsightServerError):
+    """The id belongs to something else, or the state forbids the change."""
+
+
+class StaleDocument(Conflict):
+    """A document changed between reading and writing it; read it again and repeat."""
+
+
+class Overloaded(HindsightServerError):
+    """Too much is going on; try again after `retry_after` seconds."""
+
+    def __init__(self, message: str, *, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class EmbeddingUnavailable(HindsightServerError):
+    """No vectors of a space can be made: its model did not load, or the embedder has no such space."""
+
+
+class DataFolderError(HindsightServerError):
+    """The data folder can't be opened; nothing in it was changed."""
+
+
+class DataFolderLocked(DataFolderError):
+    """Another server holds the data folder."""
+
+
+class DataFolderCorrupt(DataFolderError):
+    """The data folder is damaged."""
+
+
+class DataFolderNewer(DataFolderError):
+    """A newer version of the server wrote the data folder."""

@@ -1,0 +1,73 @@
+"""Which memories a tag filter lets through.
+
+The five modes: ``any`` and ``all`` let untagged memories through, ``any_strict`` and ``all_strict`` do not,
+``exact`` wants the same set. No tags mean no filter, except with ``exact``, where they mean untagged only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class TagsMatch(StrEnum):
+    ANY = "any"
+    ALL = "all"
+    ANY_STRICT = "any_strict"
+    ALL_STRICT = "all_strict"
+    EXACT = "exact"
+
+
+@dataclass(frozen=True, slots=True)
+class TagLeaf:
+    """One filter by tags.
+
+    Example:
+        >>> TagLeaf(frozenset({"user:a"}), TagsMatch.ANY_STRICT).matches({"user:a", "x"})
+        True
+    """
+
+    tags: frozenset[str]
+    match: TagsMatch = TagsMatch.ANY
+
+    def matches(self, tags: Iterable[str]) -> bool:
+        held = frozenset(tags)
+        if self.match is TagsMatch.EXACT:
+            return held == self.tags
+        if not self.tags:
+            return True
+        if not held:
+            return self.match in (TagsMatch.ANY, TagsMatch.ALL)
+        if self.match in (TagsMatch.ANY, TagsMatch.ANY_STRICT):
+            return not held.isdisjoint(self.tags)
+        return self.tags <= held
+
+
+@dataclass(frozen=True, slots=True)
+class TagAnd:
+    parts: tuple[TagFilter, ...]
+
+    def matches(self, tags: Iterable[str]) -> bool:
+        held = frozenset(tags)
+        return all(part.matches(held) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class TagOr:
+    parts: tuple[TagFilter, ...]
+
+    def matches(self, tags: Iterable[str]) -> bool:
+        held = frozenset(tags)
+        return any(part.matches(held) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class TagNot:
+    part: TagFilter
+
+    def matches(self, tags: Iterable[str]) -> bool:
+        return not self.part.matches(tags)
+
+
+TagFilter = TagLeaf | TagAnd | TagOr | TagNot

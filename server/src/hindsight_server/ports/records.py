@@ -1,0 +1,336 @@
+"""What goes into a store and comes out of it, as plain immutable values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hindsight_server.domain.model import EntityMention, ExtractedFact, FactState, FactType, UpdateMode
+from hindsight_server.domain.tags import TagFilter
+from hindsight_server.ports.embedder import Encoding
+
+T = TypeVar("T")
+Int64Array = npt.NDArray[np.int64]
+Int32Array = npt.NDArray[np.int32]
+Float32Array = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """One page of a listing; `total` counts everything that matches, not just the page."""
+
+    items: tuple[T, ...]
+    total: int
+    limit: int
+    offset: int
+
+
+# --- banks ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bank:
+    """A memory bank. `config` holds the bank's own settings only (overrides of the server's)."""
+
+    bank_id: str
+    name: str
+    mission: str = ""
+    skepticism: int = 3
+    literalism: int = 3
+    empathy: int = 3
+    config: Mapping[str, Any] = field(default_factory=dict)
+    created_at: datetime
+    updated_at: datetime
+    last_write_at: datetime | None = None
+    last_document_at: datetime | None = None
+    fact_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BankChange:
+    """What to set on a bank; None leaves a value as it is. `config` is merged; a None value in it removes the key."""
+
+    name: str | None = None
+    mission: str | None = None
+    skepticism: int | None = None
+    literalism: int | None = None
+    empathy: int | None = None
+    config: Mapping[str, Any] | None = None
+    replace_config: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BankStats:
+    """Counts of what a bank holds."""
+
+    facts_by_type: Mapping[str, int]
+    documents: int
+    entity_links: int
+    operations_by_status: Mapping[str, int]
+    last_write_at: datetime | None
+
+
+# --- writing -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkWrite:
+    """A chunk of the part that is written. `index` and `first_turn` count from 0 inside the part."""
+
+    index: int
+    text: str
+    content_hash: str
+    first_turn: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactWrite:
+    """A fact ready to be stored.
+
+    Args:
+        fact_id: a fresh id made by the application.
+        extracted: what the extractor found; its chunk and turn indexes count from 0 inside the part.
+        terms: index terms with their frequencies.
+        length: number of index terms with repeats (the document length of BM25).
+        tokens: tokens of the text, for the budget of recall.
+        encoding: None while the fact is pending, or when no embedder could encode it.
+        session: explicit session key (from tag or metadata), else None.
+    """
+
+    fact_id: str
+    extracted: ExtractedFact
+    terms: Mapping[str, int]
+    length: int
+    tokens: int
+    encoding: Encoding | None = None
+    session: str | None = None
+    state: FactState = FactState.VALID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentWrite:
+    """One document's part of a retain.
+
+    With `REPLACE`, `chunks` are all the chunks the document will have; those whose hash is in `kept_hashes` bring no facts,
+    since the stored ones are kept (`StaleDocument` is raised if such a chunk is not there any more). With `APPEND`,
+    positions continue after what the document holds, whatever was added meanwhile.
+
+    Args:
+        text: the part's text; reading a document joins its parts (JSON arrays are merged, else a newline between).
+        entities: mentions to add to the facts are already in `facts`; nothing is added here.
+    """
+
+    document_id: str
+    mode: UpdateMode = UpdateMode.REPLACE
+    text: str
+    content_hash: str
+    context: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    timestamp: datetime | None = None
+    turn_count: int = 0
+    chunks: tuple[ChunkWrite, ...] = ()
+    facts: tuple[FactWrite, ...] = ()
+    kept_hashes: frozenset[str] = frozenset()
+    observation_scopes: object | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetainWrite:
+    """One transaction: documents with all that belongs to them, and the operation that asked for them.
+
+    Args:
+        operation: recorded in the same transaction (a finished synchronous retain, or a pending job).
+        finishes: id of the job that this write completes; its pending facts are replaced by `documents`.
+    """
+
+    bank_id: str
+    documents: tuple[DocumentWrite, ...]
+    now: datetime
+    operation: Operation | None = None
+    finishes: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetainResult:
+    """What a retain stored; `replayed` is true when the operation had been stored before and nothing was written."""
+
+    fact_ids: tuple[str, ...] = ()
+    replayed: bool = False
+    operation: Operation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactChange:
+    """What to set on a fact; None leaves a value as it is. A changed text brings its terms, tokens and encoding."""
+
+    text: str | None = None
+    fact_type: FactType | None = None
+    context: str | None = None
+    occurred_start: datetime | None = None
+    occurred_end: datetime | None = None
+    tags: tuple[str, ...] | None = None
+    entities: tuple[EntityMention, ...] | None = None
+    state: FactState | None = None
+    terms: Mapping[str, int] | None = None
+    length: int | None = None
+    tokens: int | None = None
+    encoding: Encoding | None = None
+
+
+# --- reading -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A document, without its text unless it was asked for."""
+
+    document_id: str
+    content_hash: str
+    context: str | None
+    metadata: Mapping[str, str]
+    tags: tuple[str, ...]
+    created_at: datetime
+    updated_at: datetime
+    text_length: int
+    turn_count: int
+    fact_count: int
+    observation_scopes: object | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentState:
+    """What a writer needs to know of a document before it replaces it."""
+
+    document_id: str
+    content_hash: str
+    chunk_hashes: tuple[str, ...]
+    turn_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    chunk_id: str
+    document_id: str
+    bank_id: str
+    index: int
+    text: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entity:
+    """`number` is bank-local and is what snapshots refer to."""
+
+    number: int
+    entity_id: str
+    name: str
+    type: str
+    mention_count: int
+    first_seen: datetime | None = None
+    last_seen: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactFilter:
+    """Which facts a listing holds. `query` is a substring of the text, case folded."""
+
+    fact_type: str | None = None
+    query: str | None = None
+    document_id: str | None = None
+    entity_id: str | None = None
+    tags: TagFilter | None = None
+    state: str | None = None
+    time_field: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentFilter:
+    query: str | None = None
+    tags: TagFilter | None = None
+    time_field: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """A piece of work, finished or to be done. `status`: pending, processing, completed, failed, cancelled.
+
+    Args:
+        fingerprint: hash of what was asked, so that a second use of the id for something else is seen.
+        payload: what a worker needs to do it (JSON-able).
+        result: what came of it (JSON-able).
+    """
+
+    bank_id: str
+    operation_id: str
+    type: str
+    status: str
+    fingerprint: str = ""
+    payload: Mapping[str, Any] | None = None
+    result: Mapping[str, Any] | None = None
+    error: str | None = None
+    items_count: int = 0
+    attempts: int = 0
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    completed_at: datetime | None = None
+
+
+# --- snapshots for recall ------------------------------------------------------------------------------------
+
+
+FLAG_QUESTION = 1
+FLAG_TIME_EXPRESSION = 2
+FLAG_PENDING = 4
+
+
+@dataclass(frozen=True, slots=True)
+class FactRow:
+    """The part of a fact that ranking needs. Times are seconds since 1970 (UTC), NaN when there is none."""
+
+    seq: int
+    fact_type: str
+    document_id: str
+    turn_index: int
+    context: str | None
+    session: str | None
+    speaker: str | None
+    role: str | None
+    mentioned_at: float
+    occurred_start: float
+    occurred_end: float
+    length: int
+    tokens: int
+    flags: int
+    proof_count: int
+    tags: tuple[str, ...]
+    entities: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """All that changed in a bank after a mark, read in one transaction.
+
+    Args:
+        version: the bank's version now; it grows with every write.
+        rows: recallable facts (valid and pending) with a `seq` above the mark's, ascending.
+        vectors: for each space, the `seq`s (ascending, above the mark) and the matrix, shape (n, dimension).
+        removed: `seq`s that ceased to exist since the mark's version.
+        rebuild: True when the mark is too old to tell; then everything is in `rows` and `vectors`.
+    """
+
+    version: int
+    rows: Sequence[FactRow]
+    vectors: Mapping[str, tuple[Int64Array, Float32Array]]
+    removed: Int64Array
+    rebuild: bool = False

@@ -1,0 +1,182 @@
+"""What keeps a bank's data: documents, chunks, facts, postings, vectors, entities and operations.
+
+Every method is asynchronous, is scoped by one bank and either happens whole or not at all. Reads never wait for writes.
+`hindsight_server.testing.store_contract` is the test suite that each implementation passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from hindsight_server.domain.model import Fact
+from hindsight_server.domain.tags import TagFilter
+from hindsight_server.ports.embedder import Int8Array
+from hindsight_server.ports.records import (
+    Bank,
+    BankChange,
+    BankStats,
+    Chunk,
+    Document,
+    DocumentFilter,
+    DocumentState,
+    Entity,
+    FactChange,
+    FactFilter,
+    Int32Array,
+    Int64Array,
+    Operation,
+    Page,
+    RetainResult,
+    RetainWrite,
+    Snapshot,
+)
+
+
+class Store(Protocol):
+    async def open(self) -> None:
+        """Open the data folder or database, migrating it. Raises DataFolderError; changes nothing when it fails."""
+        ...
+
+    async def close(self) -> None: ...
+
+    async def ping(self) -> None:
+        """Raise when the store can't answer."""
+        ...
+
+    # banks
+    async def ensure_bank(self, bank_id: str, now: datetime) -> None:
+        """Create the bank when it is not there."""
+        ...
+
+    async def save_bank(self, bank_id: str, change: BankChange, now: datetime) -> Bank:
+        """Create or change a bank."""
+        ...
+
+    async def get_bank(self, bank_id: str) -> Bank:
+        """Raises BankNotFound, as does every other read of an unknown bank."""
+        ...
+
+    async def list_banks(self, query: str | None, limit: int, offset: int) -> Page[Bank]: ...
+
+    async def delete_bank(self, bank_id: str) -> int:
+        """Delete a bank with everything in it; the number of facts deleted."""
+        ...
+
+    async def bank_stats(self, bank_id: str) -> BankStats: ...
+
+    # writing
+    async def retain(self, write: RetainWrite) -> RetainResult:
+        """Store a retain in one transaction, creating the bank when needed.
+
+        Raises Conflict when the operation's id belongs to another bank, type or content, StaleDocument as `DocumentWrite` says.
+        """
+        ...
+
+    async def document_state(self, bank_id: str, document_id: str) -> DocumentState | None:
+        """None when the document, or the bank, does not exist."""
+        ...
+
+    async def update_document(self, bank_id: str, document_id: str, tags: tuple[str, ...], now: datetime) -> int:
+        """Give a document and its facts new tags; the number of facts changed."""
+        ...
+
+    async def delete_document(self, bank_id: str, document_id: str, now: datetime) -> int:
+        """Delete a document with everything that rests on it; the number of facts deleted."""
+        ...
+
+    async def update_fact(self, bank_id: str, fact_id: str, change: FactChange, now: datetime) -> Fact: ...
+
+    async def clear_facts(self, bank_id: str, fact_type: str | None, now: datetime) -> int:
+        """Delete all facts (of one type); documents stay. The number deleted."""
+        ...
+
+    # reading
+    async def get_fact(self, bank_id: str, fact_id: str) -> Fact: ...
+
+    async def facts(self, bank_id: str, seqs: Sequence[int]) -> list[Fact]:
+        """The facts of the given numbers, in that order; numbers that are gone are left out."""
+        ...
+
+    async def list_facts(self, bank_id: str, wanted: FactFilter, limit: int, offset: int) -> Page[Fact]:
+        """Newest first (by `seq`)."""
+        ...
+
+    async def get_document(self, bank_id: str, document_id: str) -> Document:
+        """With its text."""
+        ...
+
+    async def list_documents(self, bank_id: str, wanted: DocumentFilter, limit: int, offset: int) -> Page[Document]:
+        """Most recently updated first, without texts."""
+        ...
+
+    async def get_chunk(self, chunk_id: str) -> Chunk: ...
+
+    async def chunks(self, bank_id: str, chunk_ids: Sequence[str]) -> list[Chunk]: ...
+
+    async def list_chunks(self, bank_id: str, document_id: str, limit: int, offset: int) -> Page[Chunk]: ...
+
+    async def list_entities(self, bank_id: str, tags: TagFilter | None, limit: int, offset: int) -> Page[Entity]:
+        """Most mentioned first."""
+        ...
+
+    async def get_entity(self, bank_id: str, entity_id: str) -> Entity: ...
+
+    async def find_entities(self, bank_id: str, names: Sequence[str]) -> list[Entity]:
+        """Entities whose normalised name equals the normalised form of one of `names`."""
+        ...
+
+    async def entities(self, bank_id: str, numbers: Sequence[int]) -> list[Entity]: ...
+
+    async def list_tags(self, bank_id: str, query: str | None, limit: int, offset: int) -> Page[tuple[str, int]]:
+        """Tags with the number of facts that carry each; most used first. `query` may hold ``*`` wildcards."""
+        ...
+
+    # recall
+    async def snapshot(self, bank_id: str, after_seq: int, after_version: int) -> Snapshot:
+        """What changed after a mark; `(0, 0)` gives everything. Cheap when nothing changed."""
+        ...
+
+    async def postings(self, bank_id: str, terms: Mapping[str, int]) -> Mapping[str, tuple[Int64Array, Int32Array]]:
+        """For each term, the `seq`s above the given one that hold it (ascending) and how often."""
+        ...
+
+    async def token_vectors(self, bank_id: str, space: str, seqs: Sequence[int]) -> Mapping[int, Int8Array]:
+        """Token vectors, shape (n, token_dimension), of those facts that have any."""
+        ...
+
+    # operations
+    async def add_operation(self, operation: Operation) -> Operation:
+        """Record an operation; the stored one when the id was used for the same before. Raises Conflict otherwise."""
+        ...
+
+    async def get_operation(self, bank_id: str, operation_id: str) -> Operation | None: ...
+
+    async def list_operations(
+        self, bank_id: str, status: str | None, type_: str | None, limit: int, offset: int
+    ) -> Page[Operation]:
+        """Newest first, without payloads."""
+        ...
+
+    async def claim_operation(self, types: Sequence[str], now: datetime, lease_seconds: float) -> Operation | None:
+        """Take the oldest pending operation, or one whose lease has run out; it is `processing` from then on."""
+        ...
+
+    async def finish_operation(
+        self,
+        operation: Operation,
+        status: str,
+        now: datetime,
+        *,
+        result: Mapping[str, Any] | None = None,
+        error: str | None = None,
+    ) -> None:
+        """Set the outcome; `pending` hands it back for another try. A cancelled operation stays cancelled."""
+        ...
+
+    async def cancel_operation(self, bank_id: str, operation_id: str, now: datetime) -> bool: ...
+
+    async def delete_operation(self, bank_id: str, operation_id: str) -> bool:
+        """Forget a finished operation."""
+        ...
