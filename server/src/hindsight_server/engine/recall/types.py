@@ -1,0 +1,253 @@
+"""What a recall is asked and what it answers, as plain immutable values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from hindsight_server.domain.model import Fact, Interval
+from hindsight_server.domain.tags import TagFilter
+from hindsight_server.ports.records import Chunk, Entity
+
+
+class Budget(StrEnum):
+    """How hard to search. It bounds the candidates that are looked at, never the number of results.
+
+    ``LOW`` ranks by words and pooled vectors; ``MID`` also compares word by word (MaxSim) for the best 100;
+    ``HIGH`` does so for the best 300 and lets every arm bring more.
+    """
+
+    LOW = "low"
+    MID = "mid"
+    HIGH = "high"
+
+
+class TimeField(StrEnum):
+    """Which time of a fact a time filter looks at."""
+
+    OCCURRED = "occurred"
+    MENTIONED = "mentioned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeWindow:
+    """A span of time, open where an end is None. Aware datetimes, both ends included."""
+
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeFilter:
+    """Lets through only facts whose time touches the window; a fact without that time is left out.
+
+    With `OCCURRED`, a fact that has no time of its own is judged by when it was mentioned.
+    """
+
+    window: TimeWindow
+    on: TimeField = TimeField.OCCURRED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinScores:
+    """Score floors, each inclusive; None is no floor.
+
+    `semantic` and `keyword` bound only what their own arm brings; `reranker` and `final` hold for every result.
+    """
+
+    semantic: float | None = None
+    keyword: float | None = None
+    reranker: float | None = None
+    final: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFactsOption:
+    """Budgets for the facts that observations were drawn from, in tokens; -1 is no limit."""
+
+    max_tokens: int = 4096
+    max_tokens_per_observation: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallQuery:
+    """A question to a bank.
+
+    Args:
+        query: the words; more than 500 tokens are cut (the trace says so).
+        types: fact types to look at (``world``, ``experience``, ``observation``); None or empty is all. The retired
+            ``opinion`` is accepted and matches nothing.
+        budget: how hard to search.
+        max_tokens: tokens of result texts at most.
+        query_timestamp: the "now" of the question, for relative dates and recency; None is the clock's now.
+        tags: which tags the facts must have; None is no filter. `TagAnd` joins several groups.
+        temporal_window: ranks facts of that time higher, instead of times found in the words.
+        time_filter: leaves out facts of other times.
+        prefer_observations: leave out a fact that a returned observation was drawn from.
+        min_scores: score floors.
+        entities_max_tokens: token budget of the entities to include; None includes none.
+        chunks_max_tokens: token budget of the chunks to include; None includes none.
+        source_facts: budgets of the source facts to include; None includes none.
+        trace: fill the ranked lists of the trace (its timings and notes are always there).
+        deadline_seconds: a model that still loads, or an arm that is late, is waited for no longer than this.
+    """
+
+    query: str
+    types: tuple[str, ...] | None = None
+    budget: Budget = Budget.MID
+    max_tokens: int = 4096
+    query_timestamp: datetime | None = None
+    tags: TagFilter | None = None
+    temporal_window: TimeWindow | None = None
+    time_filter: TimeFilter | None = None
+    prefer_observations: bool = False
+    min_scores: MinScores = field(default_factory=MinScores)
+    entities_max_tokens: int | None = None
+    chunks_max_tokens: int | None = None
+    source_facts: SourceFactsOption | None = None
+    trace: bool = False
+    deadline_seconds: float = 8.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """Scores of one result at each stage; results are ordered by `final`, which lies in 0-1.
+
+    Args:
+        final: the score the order follows.
+        reranker: calibrated 0-1 value of the word-by-word comparison; None when it did not run.
+        semantic: cosine similarity; None when the semantic arm did not bring this fact.
+        keyword: BM25; None when the keyword arm did not bring this fact.
+    """
+
+    final: float
+    reranker: float | None = None
+    semantic: float | None = None
+    keyword: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredFact:
+    """One result: the fact, why it is where it is, and the arms that brought it (``exact``, ``semantic``, ...)."""
+
+    fact: Fact
+    scores: Scores
+    arms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IncludedChunk:
+    """A chunk that results were taken from; `text` may be cut, `truncated` says so."""
+
+    chunk: Chunk
+    text: str
+    truncated: bool = False
+
+
+class ArmStatus(StrEnum):
+    OK = "ok"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    LATE = "late"
+
+
+@dataclass(frozen=True, slots=True)
+class RankedEntry:
+    """One line of an arm's own list."""
+
+    fact_id: str
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmTrace:
+    """What one arm did. `detail` says why it was skipped, failed or was late; `ranked` is empty unless traced."""
+
+    name: str
+    status: ArmStatus
+    candidates: int = 0
+    seconds: float = 0.0
+    detail: str | None = None
+    ranked: tuple[RankedEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallTrace:
+    """How a recall came to its answer.
+
+    Args:
+        query: the words that were searched (cut, when `query_truncated`).
+        degraded: names of the arms that failed or were late.
+        notes: in plain words, what was left out or cut, and why.
+        windows: times found in the words, or given.
+        candidates: facts that were ranked.
+        stage_seconds: wall time of each stage.
+        features: for the first results, the value of each ranking feature (only when traced).
+    """
+
+    query: str
+    query_truncated: bool = False
+    terms: tuple[str, ...] = ()
+    windows: tuple[Interval, ...] = ()
+    arms: tuple[ArmTrace, ...] = ()
+    degraded: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    facts_visible: int = 0
+    candidates: int = 0
+    total_seconds: float = 0.0
+    stage_seconds: dict[str, float] = field(default_factory=dict)
+    features: tuple[dict[str, float], ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The trace as JSON-able values, for the wire."""
+        return {
+            "query": self.query,
+            "query_truncated": self.query_truncated,
+            "terms": list(self.terms),
+            "windows": [{"start": w.start.isoformat(), "end": w.end.isoformat()} for w in self.windows],
+            "arms": [_arm_dict(arm) for arm in self.arms],
+            "degraded": list(self.degraded),
+            "notes": list(self.notes),
+            "facts_visible": self.facts_visible,
+            "candidates": self.candidates,
+            "time_seconds": self.total_seconds,
+            "stage_seconds": dict(self.stage_seconds),
+            "features": [dict(row) for row in self.features],
+        }
+
+
+def _arm_dict(arm: ArmTrace) -> dict[str, Any]:
+    ranked = [{"id": e.fact_id, "rank": e.rank, "score": e.score} for e in arm.ranked]
+    return {
+        "name": arm.name,
+        "status": arm.status.value,
+        "candidates": arm.candidates,
+        "time_seconds": arm.seconds,
+        "detail": arm.detail,
+        "ranked": ranked,
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallOutcome:
+    """The answer to a `RecallQuery`. What was not asked for is None.
+
+    Args:
+        results: best first.
+        chunks: in the order of the results that were taken from them.
+        entities: those of the results, in the order of the results.
+        source_facts: the facts that the returned observations were drawn from.
+        source_facts_truncated: whether the budget left some out.
+        result_tokens: tokens of the result texts together.
+    """
+
+    results: tuple[ScoredFact, ...]
+    trace: RecallTrace
+    chunks: tuple[IncludedChunk, ...] | None = None
+    entities: tuple[Entity, ...] | None = None
+    source_facts: tuple[Fact, ...] | None = None
+    source_facts_truncated: bool | None = None
+    result_tokens: int = 0
