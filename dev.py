@@ -125,8 +125,8 @@ def set_up(group: str) -> None:
 
 def _create_environment() -> None:
     try:
-        import ensurepip  # noqa: F401, PLC0415  (Debian leaves it out of the base package)
-        import venv  # noqa: F401, PLC0415
+        import ensurepip  # noqa: F401  (Debian leaves it out of the base package)
+        import venv  # noqa: F401
     except ImportError:
         package = f"python3.{sys.version_info.minor}-venv"
         raise Problem("this Python has no venv or pip.", f"On Debian or Ubuntu: apt install {package}") from None

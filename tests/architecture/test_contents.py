@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-# Spelled in pieces, so that this file does not hold what it forbids.
+# Spelled with classes, so that this file does not hold what it forbids.
 REGISTRY_HOSTS = re.compile(
     "|".join(["pypi" + r"\.org", "pythonhosted" + r"\.org", "npmjs" + r"\.(org|com)", "registry" + r"\.npm"])
 )

@@ -32,7 +32,7 @@ opened = []
 def watch(event, arguments):
     if event == "open" and isinstance(arguments[0], str):
         path = arguments[0]
-        if not path.endswith((".py", ".pyc", ".so", ".pth", ".json", "RECORD", "METADATA", ".typed")) and "__pycache__" not in path:
+        if not path.endswith((".py", ".pyc", ".so", ".pth", "METADATA")) and "__pycache__" not in path:
             opened.append(path)
     if event in ("socket.connect", "subprocess.Popen"):
         opened.append(event)
@@ -43,7 +43,7 @@ assert len(logging.getLogger().handlers) == before_handlers, "logging was set up
 assert dict(os.environ) == before_environment, "the environment was changed"
 assert not [path for path in opened if os.path.isfile(path) or "." in path and "/" not in path], opened
 new = set(sys.modules) - before_modules
-heavy = sorted(name for name in ("aiohttp", "hindsight_client", "hindsight_client_api", "hindsight_server") if name in new)
+heavy = sorted({{"aiohttp", "hindsight_client", "hindsight_client_api", "hindsight_server"}} & new)
 assert not heavy, heavy
 """
 
