@@ -114,9 +114,10 @@ class FactWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentWrite:
-    """One document's part of a retain.
+    """One document's part of a retain. Several parts of one document in a write are applied in order.
 
-    With `REPLACE`, `chunks` are all the chunks the document will have; those whose hash is in `kept_hashes` bring no facts,
+    The part's `context`, `metadata` and `tags` are those of its facts; the document's own are the latest part's (tags: of all
+    its parts). With `REPLACE`, `chunks` are all the chunks the document will have; those whose hash is in `kept_hashes` bring no facts,
     since the stored ones are kept (`StaleDocument` is raised if such a chunk is not there any more). With `APPEND`,
     positions continue after what the document holds, whatever was added meanwhile.
 
@@ -167,13 +168,18 @@ class RetainResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactChange:
-    """What to set on a fact; None leaves a value as it is. A changed text brings its terms, tokens and encoding."""
+    """What to set on a fact; None leaves a value as it is. A changed text brings its terms, tokens and encoding.
+
+    `cleared` names what to empty: ``context``, ``occurred_start``, ``occurred_end``, ``mentioned_at``.
+    """
 
     text: str | None = None
     fact_type: FactType | None = None
     context: str | None = None
     occurred_start: datetime | None = None
     occurred_end: datetime | None = None
+    mentioned_at: datetime | None = None
+    cleared: frozenset[str] = frozenset()
     tags: tuple[str, ...] | None = None
     entities: tuple[EntityMention, ...] | None = None
     state: FactState | None = None
@@ -202,6 +208,17 @@ class Document:
     fact_count: int
     observation_scopes: object | None = None
     text: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentPart:
+    """What one retain brought to a document, so that it can be extracted again as it came."""
+
+    text: str
+    context: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    timestamp: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,6 +286,7 @@ class Operation:
         fingerprint: hash of what was asked, so that a second use of the id for something else is seen.
         payload: what a worker needs to do it (JSON-able).
         result: what came of it (JSON-able).
+        next_attempt_at: not to be claimed before this time, after a failed try.
     """
 
     bank_id: str
@@ -281,6 +299,7 @@ class Operation:
     error: str | None = None
     items_count: int = 0
     attempts: int = 0
+    next_attempt_at: datetime | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
     completed_at: datetime | None = None

@@ -20,6 +20,7 @@ from hindsight_server.ports.records import (
     Chunk,
     Document,
     DocumentFilter,
+    DocumentPart,
     DocumentState,
     Entity,
     FactChange,
@@ -78,8 +79,23 @@ class Store(Protocol):
         """None when the document, or the bank, does not exist."""
         ...
 
-    async def update_document(self, bank_id: str, document_id: str, tags: tuple[str, ...], now: datetime) -> int:
-        """Give a document and its facts new tags; the number of facts changed."""
+    async def document_parts(self, bank_id: str, document_id: str) -> list[DocumentPart]:
+        """The texts that make up a document, in order, each as it was retained. Raises NotFound."""
+        ...
+
+    async def update_document(
+        self,
+        bank_id: str,
+        document_id: str,
+        tags: tuple[str, ...] | None,
+        now: datetime,
+        *,
+        observation_scopes: object | None = None,
+    ) -> int:
+        """Give a document and its facts new tags, or the document new scopes; None leaves each as it is.
+
+        The number of facts changed. Raises NotFound.
+        """
         ...
 
     async def delete_document(self, bank_id: str, document_id: str, now: datetime) -> int:
@@ -171,8 +187,17 @@ class Store(Protocol):
         *,
         result: Mapping[str, Any] | None = None,
         error: str | None = None,
+        retry_at: datetime | None = None,
     ) -> None:
-        """Set the outcome; `pending` hands it back for another try. A cancelled operation stays cancelled."""
+        """Set the outcome; `pending` hands it back for another try, not before `retry_at`. A cancelled operation stays cancelled."""
+        ...
+
+    async def renew_operation(self, operation: Operation, now: datetime, lease_seconds: float) -> bool:
+        """Lengthen the lease of a claimed operation; False when it is not `processing` any more (cancelled, deleted)."""
+        ...
+
+    async def requeue_operation(self, bank_id: str, operation_id: str, now: datetime) -> bool:
+        """Make a failed or cancelled operation, or one that waits for its next try, pending at once. False in any other state."""
         ...
 
     async def cancel_operation(self, bank_id: str, operation_id: str, now: datetime) -> bool: ...
