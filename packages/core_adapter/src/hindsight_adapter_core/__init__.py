@@ -1,0 +1,131 @@
+"""What the Hindsight memory adapters for agent frameworks have in common.
+
+Importing this package starts nothing and imports neither the HTTP client nor its transport; they come with the
+first client that is built.
+
+Start at :func:`open_memory`, which gives a :class:`MemoryOperations`; a framework package adds its
+:class:`AdapterPackage` and thin classes of its framework's own.
+"""
+
+from .bridge import Bridge, get_bridge
+from .clients import AdapterPackage, ClientHandle, Connection, connect, lazy_client_class, resolve_connection
+from .errors import (
+    BridgeError,
+    HindsightError,
+    MissingBankError,
+    MissingCredentialsError,
+    OperationError,
+    OperationTimeoutError,
+    SerializationError,
+    SettingsError,
+)
+from .failures import describe_failure
+from .operations import MemoryOperations, open_memory
+from .outcomes import (
+    NO_MEMORIES_TEXT,
+    RETAINED_TEXT,
+    RecalledMemory,
+    RecallOutcome,
+    ReflectOutcome,
+    RetainOutcome,
+)
+from .rendering import MEMORIES_PLACEHOLDER, check_template, fill_template, memory_lines, memory_texts
+from .serialization import DUMPED_OPTIONS, dump_options, load_options, safe_url, scrub
+from .settings import (
+    DEFAULT_HINDSIGHT_API_URL,
+    HINDSIGHT_API_KEY_ENV,
+    HINDSIGHT_API_URL_ENV,
+    HINDSIGHT_BANK_ID_ENV,
+    AdapterConfig,
+    ConfigHolder,
+    Deadlines,
+    MemoryOptions,
+    MemorySettings,
+    Origin,
+    resolve_settings,
+)
+from .shaping import RetainItem
+from .tools import RECALL_TOOL, REFLECT_TOOL, RETAIN_TOOL, TOOL_SPECS, MemoryToolSpec, Operation, select_tools
+from .turns import (
+    ConversationLog,
+    ConversationLogs,
+    Turn,
+    clean_turn,
+    fence_memories,
+    new_document_id,
+    new_session_id,
+    now_iso,
+    operation_id_for,
+    strip_injected,
+    turn_content,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DEFAULT_HINDSIGHT_API_URL",
+    "DUMPED_OPTIONS",
+    "HINDSIGHT_API_KEY_ENV",
+    "HINDSIGHT_API_URL_ENV",
+    "HINDSIGHT_BANK_ID_ENV",
+    "MEMORIES_PLACEHOLDER",
+    "NO_MEMORIES_TEXT",
+    "RECALL_TOOL",
+    "REFLECT_TOOL",
+    "RETAINED_TEXT",
+    "RETAIN_TOOL",
+    "TOOL_SPECS",
+    "AdapterConfig",
+    "AdapterPackage",
+    "Bridge",
+    "BridgeError",
+    "ClientHandle",
+    "ConfigHolder",
+    "Connection",
+    "ConversationLog",
+    "ConversationLogs",
+    "Deadlines",
+    "HindsightError",
+    "MemoryOperations",
+    "MemoryOptions",
+    "MemorySettings",
+    "MemoryToolSpec",
+    "MissingBankError",
+    "MissingCredentialsError",
+    "Operation",
+    "OperationError",
+    "OperationTimeoutError",
+    "Origin",
+    "RecallOutcome",
+    "RecalledMemory",
+    "ReflectOutcome",
+    "RetainItem",
+    "RetainOutcome",
+    "SerializationError",
+    "SettingsError",
+    "Turn",
+    "check_template",
+    "clean_turn",
+    "connect",
+    "describe_failure",
+    "dump_options",
+    "fence_memories",
+    "fill_template",
+    "get_bridge",
+    "lazy_client_class",
+    "load_options",
+    "memory_lines",
+    "memory_texts",
+    "new_document_id",
+    "new_session_id",
+    "now_iso",
+    "open_memory",
+    "operation_id_for",
+    "resolve_connection",
+    "resolve_settings",
+    "safe_url",
+    "scrub",
+    "select_tools",
+    "strip_injected",
+    "turn_content",
+]

@@ -1,0 +1,108 @@
+"""Lazy bank creation: with a mission, once per bank and process, never in the way of the operation."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from .calls import call_create_bank
+from .clients import ClientHandle, is_real_client
+
+__all__ = ["ensure_bank", "forget_bank", "means_exists"]
+
+_EXISTS = re.compile(r"already exists|\b409\b|conflict", re.IGNORECASE)
+
+#: Banks known to exist: by server address for real clients, by object for anything else.
+_done_by_url: set[tuple[str, str]] = set()
+_done_by_object: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
+_running: dict[tuple[Any, str], asyncio.Task[None]] = {}
+
+
+async def ensure_bank(handle: ClientHandle, bank_id: str, mission: str | None, *, deadline: float) -> None:
+    """Create the bank unless that was done before. Does nothing without a mission, and never raises.
+
+    Calls that arrive meanwhile wait for the same creation. "Already exists" counts as done; any other failure is
+    logged as a warning and tried again at the next operation. Runs on the bridge's loop.
+
+    Args:
+        handle: whose server.
+        bank_id: the bank, also its display name.
+        mission: what the bank is for.
+        deadline: seconds after which this attempt is given up.
+    """
+    if not mission or _known(handle, bank_id):
+        return
+    key = (handle.url or id(handle), bank_id)
+    task = _running.get(key)
+    if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
+        task = asyncio.get_running_loop().create_task(_create(handle, bank_id, mission, deadline))
+        _running[key] = task
+        task.add_done_callback(lambda done: _running.pop(key, None) if _running.get(key) is done else None)
+    # One caller's cancellation must not undo what the others wait for.
+    await asyncio.shield(task)
+
+
+async def _create(handle: ClientHandle, bank_id: str, mission: str, deadline: float) -> None:
+    logger = logging.getLogger(handle.package.import_name)
+    try:
+        async with asyncio.timeout(deadline):
+            await call_create_bank(handle.live(), bank_id, mission)
+    except Exception as error:
+        if not means_exists(error):
+            logger.warning(
+                "could not create memory bank %r (%s); it is tried again at the next operation",
+                bank_id,
+                type(error).__name__,
+            )
+            logger.debug("bank creation failed", exc_info=True)
+            return
+    _done(handle).add(bank_id) if not _by_url(handle) else _done_by_url.add((str(handle.url), bank_id))
+
+
+def forget_bank(handle: ClientHandle, bank_id: str) -> None:
+    """The server says that the bank is unknown: create it again at the next operation."""
+    _done_by_url.discard((str(handle.url), bank_id))
+    if not _by_url(handle):
+        _done(handle).discard(bank_id)
+
+
+def means_exists(error: BaseException) -> bool:
+    """True when ``error``, or anything it wraps, says that the bank exists already."""
+    return any(
+        getattr(one, "status", None) == 409 or getattr(one, "code", None) == 409 or _EXISTS.search(str(one))
+        for one in _chain(error)
+    )
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    waiting, met = [error], set()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in met:
+            continue
+        met.add(id(one))
+        yield one
+        waiting += [e for e in (one.__cause__, one.__context__) if e is not None]
+        waiting += [e for e in one.args if isinstance(e, BaseException)]
+        waiting += list(getattr(one, "exceptions", ()))
+
+
+def _by_url(handle: ClientHandle) -> bool:
+    return handle.url is not None and is_real_client(handle.client)
+
+
+def _done(handle: ClientHandle) -> set[str]:
+    try:
+        return _done_by_object.setdefault(handle.client, set())
+    except TypeError:  # not weakly referable: remember on the handle instead
+        return _done_by_object.setdefault(handle, set())
+
+
+def _known(handle: ClientHandle, bank_id: str) -> bool:
+    if _by_url(handle):
+        return (str(handle.url), bank_id) in _done_by_url
+    return bank_id in _done(handle)

@@ -1,0 +1,170 @@
+"""One function per API call, over a real client or anything with the same methods.
+
+Runs on the bridge's loop. Requests are frozen values; only what is set is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from dataclasses import dataclass, field
+from typing import Any
+
+from .clients import is_real_client
+
+__all__ = ["RecallCall", "ReflectCall", "RetainCall", "call_create_bank", "call_recall", "call_reflect", "call_retain"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetainCall:
+    """One item to store. ``append`` adds to the document instead of replacing it."""
+
+    bank_id: str
+    content: str
+    document_id: str
+    operation_id: str
+    context: str | None = None
+    timestamp: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, str] = field(default_factory=dict)
+    append: bool = False
+    retain_async: bool = False
+
+    @property
+    def repeatable(self) -> bool:
+        """True when a second arrival changes nothing on any server: the document is replaced by itself."""
+        return not self.append
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecallCall:
+    """One search."""
+
+    bank_id: str
+    query: str
+    budget: str
+    max_tokens: int
+    types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    tags_match: str = "any"
+    tag_groups: list[dict[str, Any]] | None = None
+    min_scores: dict[str, float] | None = None
+    include_entities: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReflectCall:
+    """One question."""
+
+    bank_id: str
+    query: str
+    budget: str
+    max_tokens: int
+    context: str | None = None
+    response_schema: dict[str, Any] | None = None
+    tags: tuple[str, ...] = ()
+    tags_match: str = "any"
+    tag_groups: list[dict[str, Any]] | None = None
+
+
+async def call_retain(client: Any, call: RetainCall) -> Any:
+    """Store one item."""
+    if is_real_client(client) and _own_method(client, "aretain"):
+        return await _post_retain(client, call)
+    arguments: dict[str, Any] = {
+        "bank_id": call.bank_id,
+        "content": call.content,
+        "document_id": call.document_id,
+        **_given(context=call.context, timestamp=call.timestamp, tags=list(call.tags), metadata=call.metadata),
+    }
+    if call.append:
+        arguments["update_mode"] = "append"
+    if call.retain_async:
+        arguments.update(retain_async=True, operation_id=call.operation_id)
+    return await _invoke(client, "retain", arguments)
+
+
+async def _post_retain(client: Any, call: RetainCall) -> Any:
+    # The convenience method drops the operation id of a synchronous retain, with a warning; the generated call
+    # sends it. It also bypasses suspend_retains(), which is therefore honoured here.
+    from hindsight_client_api.models.content import Content
+    from hindsight_client_api.models.memory_item import MemoryItem
+    from hindsight_client_api.models.retain_request import RetainRequest
+    from hindsight_client_api.models.retain_response import RetainResponse
+    from hindsight_client_api.models.timestamp import Timestamp
+
+    suspended = getattr(client, "_retain_suspended", None)
+    if suspended is not None and suspended.get():
+        return RetainResponse.model_validate(
+            {"success": True, "bank_id": call.bank_id, "items_count": 0, "async": False}
+        )
+    item = MemoryItem(
+        content=Content(actual_instance=call.content),
+        timestamp=Timestamp(actual_instance=call.timestamp) if call.timestamp else None,
+        context=call.context,
+        metadata=call.metadata or None,
+        document_id=call.document_id,
+        tags=list(call.tags) or None,
+        update_mode="append" if call.append else None,
+    )
+    request = RetainRequest.model_validate(
+        {"items": [item], "async": call.retain_async, "operation_id": call.operation_id}
+    )
+    return await client.memory.retain_memories(call.bank_id, request, _request_timeout=client._timeout)
+
+
+async def call_recall(client: Any, call: RecallCall) -> Any:
+    """Search."""
+    arguments: dict[str, Any] = {
+        "bank_id": call.bank_id,
+        "query": call.query,
+        "budget": call.budget,
+        "max_tokens": call.max_tokens,
+        **_given(types=list(call.types), tag_groups=call.tag_groups, min_scores=call.min_scores),
+    }
+    if call.tags:
+        arguments.update(tags=list(call.tags), tags_match=call.tags_match)
+    if call.include_entities:
+        arguments["include_entities"] = True
+    return await _invoke(client, "recall", arguments)
+
+
+async def call_reflect(client: Any, call: ReflectCall) -> Any:
+    """Ask for a reasoned answer."""
+    arguments: dict[str, Any] = {
+        "bank_id": call.bank_id,
+        "query": call.query,
+        "budget": call.budget,
+        "max_tokens": call.max_tokens,
+        **_given(context=call.context, response_schema=call.response_schema, tag_groups=call.tag_groups),
+    }
+    if call.tags:
+        arguments.update(tags=list(call.tags), tags_match=call.tags_match)
+    return await _invoke(client, "reflect", arguments)
+
+
+async def call_create_bank(client: Any, bank_id: str, mission: str) -> Any:
+    """Create a bank, or set its mission when it exists."""
+    return await _invoke(client, "create_bank", {"bank_id": bank_id, "name": bank_id, "mission": mission})
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value}
+
+
+def _own_method(client: Any, name: str) -> bool:
+    """False when a subclass overrides the method: then its version is what the caller wants to run."""
+    from hindsight_client import Hindsight
+
+    return getattr(type(client), name, None) is getattr(Hindsight, name, None)
+
+
+async def _invoke(client: Any, name: str, arguments: dict[str, Any]) -> Any:
+    """Call ``client.a<name>``; for an object without the async twin, ``client.<name>`` in a worker thread."""
+    method = getattr(client, f"a{name}", None)
+    if method is None or (not inspect.iscoroutinefunction(method) and hasattr(client, name)):
+        sync_method = getattr(client, name)
+        if not inspect.iscoroutinefunction(sync_method):
+            return await asyncio.to_thread(sync_method, **arguments)
+        method = sync_method
+    return await method(**arguments)

@@ -1,0 +1,60 @@
+"""Failures of memory operations as bounded, secret-free sentences."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .errors import OperationError, OperationTimeoutError
+from .retry import outcome_open
+from .serialization import scrub
+from .tools import Operation
+
+__all__ = ["FAILURE_DETAIL_LIMIT", "FAILURE_PREFIXES", "describe_failure"]
+
+FAILURE_PREFIXES: dict[Operation, str] = {
+    "retain": "Failed to store memory: ",
+    "recall": "Failed to search memory: ",
+    "reflect": "Failed to reflect on memory: ",
+}
+#: Characters of exception type and text that a failure sentence shows.
+FAILURE_DETAIL_LIMIT = 200
+
+
+def describe_failure(
+    operation: Operation, error: Exception, *, seconds: float | None = None, secret: str | None = None
+) -> OperationError:
+    """The documented sentence for ``error`` as an exception to raise or to show.
+
+    Exception type and text are cut at 200 characters in all. A timeout has no text of its own and is described.
+
+    Args:
+        operation: what failed.
+        error: why.
+        seconds: the deadline, told when it passed.
+        secret: a key to blot out.
+    """
+    text = " ".join(scrub(_error_text(error), secret).split())
+    unknown = operation == "retain" and outcome_open(error)
+    if isinstance(error, TimeoutError) and not text:
+        text = "timed out" + (f" after {seconds:g} s" if seconds else "") + ", outcome unknown"
+    elif unknown:
+        text = f"outcome unknown: {text}"
+    detail = f"{type(error).__name__}: {text}"[:FAILURE_DETAIL_LIMIT]
+    kind = OperationTimeoutError if isinstance(error, TimeoutError) else OperationError
+    return kind(FAILURE_PREFIXES[operation] + detail, operation=operation, outcome_unknown=unknown)
+
+
+def _error_text(error: Exception) -> str:
+    status, reason = getattr(error, "status", None), getattr(error, "reason", None)
+    body = getattr(error, "body", None)
+    if not isinstance(status, int) or not hasattr(error, "body"):
+        return str(error)
+    # The generated client's errors print four lines of headers; the reason is in the body.
+    detail: Any = body
+    try:
+        parsed = json.loads(body) if isinstance(body, str | bytes) else body
+        detail = parsed.get("detail", parsed) if isinstance(parsed, dict) else parsed
+    except ValueError:
+        pass
+    return f"HTTP {status} {reason or ''}: {detail if detail is not None else ''}".rstrip(": ")

@@ -1,0 +1,254 @@
+"""Which messages become memories, and in what shape.
+
+Stored are genuine turns only: what a user wrote and what the assistant answered in the end. Not stored are system
+and tool messages, recalled memories that came back inside a prompt, reasoning traces, heartbeats, and whatever was
+stored before. A conversation is one document; each turn is appended to it as one JSON element
+``{"role", "name"?, "content", "timestamp"}``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+import threading
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from .rendering import MEMORIES_PLACEHOLDER
+
+__all__ = [
+    "ConversationLog",
+    "ConversationLogs",
+    "Turn",
+    "clean_turn",
+    "fence_memories",
+    "new_document_id",
+    "new_session_id",
+    "now_iso",
+    "operation_id_for",
+    "strip_injected",
+    "turn_content",
+]
+
+STORED_ROLES = frozenset({"user", "assistant"})
+
+_OPERATION_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "hindsight-adapter-core/operation")
+_FENCE_OPEN, _FENCE_CLOSE = "<hindsight_memories>", "</hindsight_memories>"
+_FENCED = re.compile(re.escape(_FENCE_OPEN) + r".*?(?:" + re.escape(_FENCE_CLOSE) + r"|\Z)", re.DOTALL)
+_REASONING = re.compile(r"<(think|thinking|reasoning|system-reminder)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_TRACE_LINE = re.compile(r"^[ \t]*(?:Thought|Action|Action Input|Observation)[ \t]*:", re.MULTILINE)
+_ANSWER_LINE = re.compile(r"^[ \t]*(?:Final[ \t]+)?Answer[ \t]*:", re.MULTILINE)
+_HEARTBEAT = re.compile(r"^\W*(?:heart[ _-]?beat(?:[ _-]?ok)?|keep[ _-]?alive|ping|no[_-]reply)\W*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One utterance of a conversation.
+
+    Attributes:
+        role: ``"user"``, ``"assistant"``, or another role, which is never stored.
+        text: what was said.
+        name: who said it, when the framework knows.
+        timestamp: ISO 8601 with offset; when it was said. ``None``: now, at the time of storing.
+    """
+
+    role: str
+    text: str
+    name: str | None = None
+    timestamp: str | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for equal utterances; holds no text."""
+        return hashlib.sha256(f"{self.role}\x00{self.name or ''}\x00{self.text.strip()}".encode()).hexdigest()
+
+
+def now_iso() -> str:
+    """The local time with its offset, to the second."""
+    return datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def new_session_id() -> str:
+    """Eight hex digits."""
+    return uuid.uuid4().hex[:8]
+
+
+def new_document_id(session_id: str) -> str:
+    """``<session>-<12 hex digits>``, new at every call: make it before the first try and keep it for retries."""
+    return f"{session_id}-{uuid.uuid4().hex[:12]}"
+
+
+def operation_id_for(bank_id: str, document_id: str, index: int | str, text: str) -> str:
+    """The id that makes a repeated write a no-op: UUIDv5 of (bank, document, turn index, text)."""
+    return str(uuid.uuid5(_OPERATION_NAMESPACE, "\x00".join((bank_id, document_id, str(index), text))))
+
+
+def fence_memories(text: str) -> str:
+    """Wrap a memory block in marks that :func:`clean_turn` recognises and removes, should it come back."""
+    inner = text.replace(_FENCE_OPEN, "").replace(_FENCE_CLOSE, "")
+    return f"{_FENCE_OPEN}\n{inner}\n{_FENCE_CLOSE}"
+
+
+def strip_injected(text: str, templates: Iterable[str] = ()) -> str:
+    """``text`` without fenced memory blocks and without blocks filled from one of the ``templates``."""
+    text = _FENCED.sub("", text)
+    for template in templates:
+        before, _, after = template.partition(MEMORIES_PLACEHOLDER)
+        # A template of little more than the placeholder would match ordinary text.
+        if len(before.strip()) + len(after.strip()) < 16:
+            continue
+        tail = re.escape(after.strip()) if after.strip() else r"(?=\n\s*\n|\Z)"
+        text = re.sub(re.escape(before.strip()) + r".*?" + tail, "", text, flags=re.DOTALL)
+    return text.strip()
+
+
+def clean_turn(turn: Turn, templates: Iterable[str] = ()) -> Turn | None:
+    """The turn as it is to be stored, or ``None`` when there is nothing genuine in it.
+
+    Args:
+        turn: the utterance as the framework holds it.
+        templates: the prompt templates in use, whose filled blocks are recognised.
+    """
+    if turn.role not in STORED_ROLES:
+        return None
+    text = strip_injected(turn.text, templates)
+    if turn.role == "assistant":
+        text = _final_answer(_REASONING.sub("", text))
+    elif _HEARTBEAT.match(text):
+        return None
+    else:
+        text = re.sub(r"<system-reminder>.*?(?:</system-reminder>|\Z)", "", text, flags=re.DOTALL).strip()
+    return replace(turn, text=text) if text else None
+
+
+def _final_answer(text: str) -> str:
+    if not _TRACE_LINE.search(text):
+        return text.strip()
+    answers = list(_ANSWER_LINE.finditer(text))
+    if not answers:
+        return ""
+    answer = text[answers[-1].end() :]
+    following = _TRACE_LINE.search(answer)
+    return answer[: following.start() if following else None].strip()
+
+
+def turn_content(turn: Turn) -> str:
+    """The turn as retained: a JSON array of one element that carries role, name, words and time."""
+    element: dict[str, str] = {"role": turn.role}
+    if turn.name:
+        element["name"] = turn.name
+    element["content"] = turn.text
+    element["timestamp"] = turn.timestamp or now_iso()
+    return json.dumps([element], ensure_ascii=False)
+
+
+@dataclass(eq=False)
+class ConversationLog:
+    """What of one conversation is stored already: how many turns, and which was the last.
+
+    It holds no text, so it may be dumped (:meth:`to_dict`).
+
+    Attributes:
+        document_id: the document that the conversation's turns are appended to.
+        next_index: index of the next turn to be stored.
+        last: fingerprint of the newest turn seen; ``None`` before the first.
+    """
+
+    document_id: str
+    next_index: int = 0
+    last: str | None = None
+    _guard: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = field(default=None, init=False, repr=False)
+
+    def exclusive(self) -> asyncio.Lock:
+        """The lock under which one run at a time compares and stores. Call it on the loop that waits for it."""
+        loop = asyncio.get_running_loop()
+        if self._guard is None or self._guard[0] is not loop:
+            self._guard = (loop, asyncio.Lock())
+        return self._guard[1]
+
+    @classmethod
+    def named(cls, document_id: str) -> ConversationLog:
+        """A log for a document that others may have written to before.
+
+        Its indices start at the clock (milliseconds), so that an utterance equal to an earlier one is not taken for
+        a repetition of that write.
+        """
+        return cls(document_id=document_id, next_index=time.time_ns() // 1_000_000)
+
+    def unseen(self, turns: Sequence[Turn]) -> list[Turn]:
+        """The turns that came after the newest one seen.
+
+        With nothing seen yet, or when the newest one seen is not among ``turns`` (the caller passes no history):
+        the last user turn and what follows it. A user turn that comes again as the very end of what was seen
+        counts as said again.
+        """
+        last_user = max((i for i, turn in enumerate(turns) if turn.role == "user"), default=None)
+        start = last_user if last_user is not None else len(turns)
+        if self.last is not None:
+            seen = max((i for i, turn in enumerate(turns) if turn.fingerprint == self.last), default=None)
+            if seen is not None and seen != last_user:
+                start = seen + 1
+        elif last_user is None:
+            start = 0
+        return list(turns[start:])
+
+    def advance(self, turn: Turn) -> None:
+        """Note that ``turn`` is stored."""
+        self.next_index += 1
+        self.last = turn.fingerprint
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a framework's own state."""
+        return {"document_id": self.document_id, "next_index": self.next_index, "last": self.last}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> ConversationLog:
+        """The inverse of :meth:`to_dict`."""
+        return cls(document_id=data["document_id"], next_index=data["next_index"], last=data["last"])
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ConversationLog:
+        return self.from_dict(self.to_dict())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ConversationLog.from_dict, (self.to_dict(),)
+
+
+class ConversationLogs:
+    """The logs of many conversations, the least recently used forgotten beyond ``limit``."""
+
+    def __init__(self, limit: int = 1024) -> None:
+        self._limit = limit
+        self._logs: OrderedDict[tuple[str, str], ConversationLog] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, bank_id: str, conversation_id: str, *, fresh: bool = False) -> ConversationLog:
+        """The log of a conversation in a bank.
+
+        Args:
+            bank_id: the bank.
+            conversation_id: also the document id.
+            fresh: True when the id was made just now, so that nobody can have written to it before.
+        """
+        key = (bank_id, conversation_id)
+        with self._lock:
+            log = self._logs.get(key)
+            if log is None:
+                log = ConversationLog(document_id=conversation_id) if fresh else ConversationLog.named(conversation_id)
+                self._logs[key] = log
+            self._logs.move_to_end(key)
+            while len(self._logs) > self._limit:
+                self._logs.popitem(last=False)
+            return log
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ConversationLogs:
+        return ConversationLogs(self._limit)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ConversationLogs, (self._limit,)
