@@ -1,0 +1,216 @@
+"""The settings of a bank: which there are, their defaults, and what they may hold.
+
+Names and defaults are those of the Hindsight 1.1 API. Without a language model some are kept but have no effect yet;
+`not_applied` names them, so that nobody is misled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.ports.extractor import ExtractionOptions
+
+EXTRACTION_MODES = ("concise", "verbose", "verbatim", "chunks")
+_ENVIRONMENT_PREFIX = "HINDSIGHT_API_"
+_MIN_CHUNK_SIZE = 200  # characters; below it chunks fall apart into single turns
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKey:
+    """One setting: the Python types it takes, its default, bounds for numbers, choices for text."""
+
+    types: tuple[type, ...]
+    default: Any = None
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    needs_llm: bool = False
+
+
+def _text(*, needs_llm: bool = False) -> ConfigKey:
+    return ConfigKey((str,), needs_llm=needs_llm)
+
+
+def _flag(default: bool, *, needs_llm: bool = False) -> ConfigKey:
+    return ConfigKey((bool,), default, needs_llm=needs_llm)
+
+
+def _count(default: int | None, minimum: int = 1, *, needs_llm: bool = False) -> ConfigKey:
+    return ConfigKey((int,), default, minimum, needs_llm=needs_llm)
+
+
+def _share(default: float) -> ConfigKey:
+    return ConfigKey((int, float), default, 0.0, 1.0)
+
+
+_TRAIT = ConfigKey((int,), 3, 1, 5, needs_llm=True)
+
+CONFIG_KEYS: Mapping[str, ConfigKey] = {
+    "reflect_mission": _text(needs_llm=True),
+    "reflect_source_facts_max_tokens": _count(-1, -1, needs_llm=True),
+    "retain_mission": _text(needs_llm=True),
+    "retain_extraction_mode": ConfigKey((str,), "concise", choices=EXTRACTION_MODES),
+    "retain_custom_instructions": _text(needs_llm=True),
+    "retain_chunk_size": _count(3000, _MIN_CHUNK_SIZE),
+    "retain_structured_chunk_size": _count(None, _MIN_CHUNK_SIZE, needs_llm=True),
+    "retain_max_attachments_per_chunk": _count(8, 0, needs_llm=True),
+    "retain_default_strategy": _text(),
+    "retain_strategies": ConfigKey((dict,)),
+    "retain_chunk_batch_size": _count(100, needs_llm=True),
+    "store_document_text": _flag(True, needs_llm=True),
+    "entity_labels": ConfigKey((list, dict), needs_llm=True),
+    "entities_allow_free_form": _flag(True, needs_llm=True),
+    "enable_observations": _flag(True, needs_llm=True),
+    "observations_mission": _text(needs_llm=True),
+    "max_observations_per_scope": _count(-1, -1, needs_llm=True),
+    "observation_scope_limits": ConfigKey((list,), needs_llm=True),
+    "consolidation_strategies": ConfigKey((list,), needs_llm=True),
+    "default_observation_scopes": ConfigKey((str, list), needs_llm=True),
+    "enable_auto_consolidation": _flag(True, needs_llm=True),
+    "consolidation_use_decision_model": _flag(True, needs_llm=True),
+    "consolidation_llm_parallelism": _count(4, needs_llm=True),
+    "consolidation_max_memories_per_round": _count(100, needs_llm=True),
+    "mental_model_min_refresh_interval_seconds": _count(0, 0, needs_llm=True),
+    "knowledge_page_default_trigger": ConfigKey((dict,), needs_llm=True),
+    "reflect_default_options": ConfigKey((dict,), needs_llm=True),
+    "reflect_use_decision_model": _flag(True, needs_llm=True),
+    "mental_model_refresh_use_decision_model": _flag(True, needs_llm=True),
+    "mental_model_delta_use_decision_model": _flag(True, needs_llm=True),
+    "enable_text_search": _flag(True),
+    "enable_temporal_retrieval": _flag(True),
+    "enable_graph_retrieval": _flag(True),
+    "enable_reranking": _flag(True),
+    "consolidation_llm_batch_size": _count(8, needs_llm=True),
+    "consolidation_source_facts_max_tokens": _count(4096, -1, needs_llm=True),
+    "consolidation_source_facts_max_tokens_per_observation": _count(256, -1, needs_llm=True),
+    "recall_max_tokens": _count(2048, needs_llm=True),
+    "recall_include_chunks": _flag(True, needs_llm=True),
+    "recall_prefer_observations": _flag(False),
+    "recall_chunks_max_tokens": _count(1000, needs_llm=True),
+    "recall_budget_function": ConfigKey((str,), "fixed", choices=("fixed", "adaptive")),
+    "recall_budget_fixed_low": _count(100),
+    "recall_budget_fixed_mid": _count(300),
+    "recall_budget_fixed_high": _count(1000),
+    "recall_budget_adaptive_low": _share(0.025),
+    "recall_budget_adaptive_mid": _share(0.075),
+    "recall_budget_adaptive_high": _share(0.25),
+    "recall_budget_min": _count(20),
+    "recall_budget_max": _count(2000),
+    "disposition_skepticism": _TRAIT,
+    "disposition_literalism": _TRAIT,
+    "disposition_empathy": _TRAIT,
+    "mcp_enabled_tools": ConfigKey((list,), needs_llm=True),
+    "llm_gemini_safety_settings": ConfigKey((list,), needs_llm=True),
+    "memory_defense": ConfigKey((dict,), needs_llm=True),
+    "audit_log_enabled": _flag(False, needs_llm=True),
+}
+
+
+def normalised_key(key: str) -> str:
+    """The Python name of a setting, also from its environment form; InvalidInput for a name that is none."""
+    name = key.removeprefix(_ENVIRONMENT_PREFIX).lower() if key.startswith(_ENVIRONMENT_PREFIX) else key
+    if name not in CONFIG_KEYS:
+        raise InvalidInput(
+            f"'{key[:80]}' is no bank setting. See 'config' in the answer of GET .../config for all names.",
+            field=f"updates.{key[:80]}",
+        )
+    return name
+
+
+def checked_updates(updates: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with Python names and checked values; null stays null (it resets the key).
+
+    Raises:
+        InvalidInput: an unknown name, or a value that the setting can't hold.
+    """
+    checked: dict[str, Any] = {}
+    for key, value in updates.items():
+        name = normalised_key(key)
+        if value is not None:
+            _check(name, value)
+        checked[name] = value
+    return checked
+
+
+def resolve(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings: the defaults with a bank's overrides on top."""
+    resolved = {name: key.default for name, key in CONFIG_KEYS.items()}
+    resolved.update({name: value for name, value in overrides.items() if name in CONFIG_KEYS})
+    return resolved
+
+
+def not_applied(overrides: Mapping[str, Any]) -> tuple[str, ...]:
+    """Overrides that are kept but change nothing in this server as it runs now."""
+    return tuple(sorted(name for name in overrides if name in CONFIG_KEYS and CONFIG_KEYS[name].needs_llm))
+
+
+def extraction_options(config: Mapping[str, Any], strategy: str | None, field: str) -> ExtractionOptions:
+    """How to extract an item: the bank's settings, overridden by a named strategy (or the bank's default one).
+
+    Args:
+        config: resolved settings.
+        strategy: the name that the item gave.
+        field: where the name stands in the request, for the error.
+
+    Raises:
+        InvalidInput: the bank has no strategy of that name.
+    """
+    name = strategy or config["retain_default_strategy"]
+    settings = dict(config)
+    if name:
+        strategies = config["retain_strategies"] or {}
+        if name not in strategies:
+            known = ", ".join(sorted(strategies)) or "none"
+            raise InvalidInput(f"{field}: the bank has no strategy '{name[:80]}' (it has: {known}).", field=field)
+        settings.update(strategies[name])
+    return ExtractionOptions(mode=settings["retain_extraction_mode"], chunk_size=settings["retain_chunk_size"])
+
+
+def _check(name: str, value: Any) -> None:
+    key, field = CONFIG_KEYS[name], f"updates.{name}"
+    if not _fits(value, key.types):
+        wanted = " or ".join(_TYPE_NAMES[kind] for kind in key.types)
+        raise InvalidInput(f"{name} must be {wanted}.", field=field)
+    if name == "retain_extraction_mode" and value == "custom":
+        raise InvalidInput(
+            "retain_extraction_mode 'custom' follows instructions that only a language model can read, and none is "
+            f"configured. Use one of: {', '.join(EXTRACTION_MODES)}.",
+            field=field,
+        )
+    if key.choices and value not in key.choices:
+        raise InvalidInput(f"{name} must be one of: {', '.join(key.choices)}.", field=field)
+    low, high = key.minimum, key.maximum
+    if (low is not None and value < low) or (high is not None and value > high):
+        bounds = f"at least {low:g}" if high is None else f"between {low:g} and {high:g}"
+        raise InvalidInput(f"{name} must be {bounds}.", field=field)
+    if name == "retain_strategies":
+        _check_strategies(value, field)
+
+
+def _fits(value: Any, types: tuple[type, ...]) -> bool:
+    # In Python a bool is an int; in a setting it is not.
+    return isinstance(value, types) and (bool in types or not isinstance(value, bool))
+
+
+def _check_strategies(strategies: Mapping[str, Any], field: str) -> None:
+    for strategy, settings in strategies.items():
+        if not isinstance(settings, dict):
+            raise InvalidInput(f"{field}.{strategy} must be an object of settings.", field=f"{field}.{strategy}")
+        for name, value in checked_updates(settings).items():
+            if not name.startswith("retain_") or name in ("retain_strategies", "retain_default_strategy"):
+                raise InvalidInput(f"{field}.{strategy}: '{name}' can't be part of a strategy.", field=field)
+            if value is None:
+                raise InvalidInput(f"{field}.{strategy}.{name} can't be null; leave it out.", field=field)
+
+
+_TYPE_NAMES: Mapping[type, str] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+}

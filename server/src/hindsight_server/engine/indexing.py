@@ -1,0 +1,112 @@
+"""The words and vectors under which a fact is found: shared by retain and by edits.
+
+What is stored and shown stays verbatim; the speaker and the date of mention are added here, because questions name them
+("What did Ann say in May?"). Measured on LoCoMo: without the date, pooled vectors alone lose a sixth of their recall.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from hindsight_server.domain.errors import EmbeddingUnavailable
+from hindsight_server.ports.analyzer import TextAnalyzer
+from hindsight_server.ports.embedder import Embedder, Encoding
+
+_log = logging.getLogger(__name__)
+_ENCODE_AT_ONCE = 64  # texts; between two such slices a cancelled request stops
+_HAN_OR_KANA = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+
+
+class Indexable(Protocol):
+    """Both `ExtractedFact` and `Fact` are."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def speaker(self) -> str | None: ...
+
+    @property
+    def mentioned_at(self) -> datetime | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedWords:
+    """Index terms with their frequencies, their number with repeats, and the tokens of the stored text."""
+
+    terms: dict[str, int]
+    length: int
+    tokens: int
+
+
+def indexed_text(fact: Indexable) -> str:
+    """What is tokenized into index terms: ``Ann (7 May 2023): words``, ``words`` dated likewise when nobody speaks.
+
+    Text in Chinese or Japanese gets its date in that form (``2023年5月7日``).
+    """
+    words, speaker, said = fact.text, fact.speaker, fact.mentioned_at
+    if said is None:
+        return words
+    if _HAN_OR_KANA.search(words):
+        date = f"{said.year}年{said.month}月{said.day}日"
+    else:
+        date = f"{said.day} {_MONTHS[said.month - 1]} {said.year}"
+    if speaker and words.startswith(speaker + ":"):
+        return f"{speaker} ({date}){words[len(speaker) :]}"
+    return f"({date}) {words}"
+
+
+def embedded_text(fact: Indexable) -> str:
+    """What is encoded into the fact's vectors: the same words as are indexed, in one encode."""
+    return indexed_text(fact)
+
+
+class Indexer:
+    """Makes index terms and vectors of facts.
+
+    Args:
+        wait_seconds: how long to wait for a model that is still loading; after that facts are stored without vectors,
+            and found by words only.
+
+    Attributes:
+        unencoded_facts: facts that got no vector since the start, because no model could encode them.
+    """
+
+    def __init__(self, analyzer: TextAnalyzer, embedder: Embedder, *, wait_seconds: float = 10.0) -> None:
+        self._analyzer = analyzer
+        self._embedder = embedder
+        self._wait_seconds = wait_seconds
+        self.unencoded_facts = 0
+
+    def words(self, fact: Indexable) -> IndexedWords:
+        """Terms, length and tokens of a fact; blocking, some tens of microseconds."""
+        terms = self._analyzer.index_terms(indexed_text(fact))
+        return IndexedWords(dict(Counter(terms)), len(terms), self._analyzer.count_tokens(fact.text))
+
+    async def encode(self, texts: Sequence[str]) -> list[Encoding | None]:
+        """An encoding for each text, made in worker threads; None for those that no model could encode."""
+        if not texts:
+            return []
+        encodings: list[Encoding | None] = []
+        try:
+            if not self._embedder.ready:
+                await asyncio.to_thread(self._embedder.wait_ready, self._wait_seconds)
+            for start in range(0, len(texts), _ENCODE_AT_ONCE):
+                encodings += await asyncio.to_thread(self._embedder.encode, texts[start : start + _ENCODE_AT_ONCE])
+        except EmbeddingUnavailable as error:
+            missing = len(texts) - len(encodings)
+            self.unencoded_facts += missing
+            _log.warning("%d facts are stored without a vector, to be found by words only: %s", missing, error)
+            encodings += [None] * missing
+        return encodings

@@ -1,0 +1,185 @@
+"""The worker: takes jobs from the store and does them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from hindsight_server.domain.errors import HindsightServerError, InvalidInput, NotFound
+from hindsight_server.ports.clock import Clock
+from hindsight_server.ports.records import Operation
+from hindsight_server.ports.store import Store
+
+Handler = Callable[[Operation], Awaitable[Mapping[str, Any]]]
+"""Does a job and tells what came of it. It is run again after a crash, so doing it twice must equal doing it once."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOptions:
+    """How jobs are run.
+
+    Args:
+        slots: jobs done at the same time.
+        poll_seconds: how often to look for jobs that nobody announced (of other processes, or after a lease ran out).
+        lease_seconds: how long a job of a killed process stays taken; a living worker renews it every third of that.
+        max_attempts: tries before a job is failed for good.
+        backoff_seconds: wait before the second try; four times as long before each further one.
+        stop_seconds: how long `stop` waits for running jobs before it hands them back.
+    """
+
+    slots: int = 2
+    poll_seconds: float = 0.5
+    lease_seconds: float = 30.0
+    max_attempts: int = 4
+    backoff_seconds: float = 2.0
+    stop_seconds: float = 5.0
+
+
+class JobRunner:
+    """Claims jobs with a lease, does them, retries with backoff. A job lost to a crash is taken up when its lease ends.
+
+    Args:
+        handlers: what does the jobs of each type; more can be added with `register` before `start`.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        *,
+        handlers: Mapping[str, Handler] | None = None,
+        options: JobOptions | None = None,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._handlers = dict(handlers or {})
+        self._options = options or JobOptions()
+        self._announced = asyncio.Event()
+        self._stopping = False
+        self._slots: list[asyncio.Task[None]] = []
+
+    def register(self, type_: str, handler: Handler) -> None:
+        """Let `handler` do the jobs of a type."""
+        self._handlers[type_] = handler
+
+    def start(self) -> None:
+        """Begin taking jobs, in tasks of the running event loop."""
+        self._stopping = False
+        self._slots = [asyncio.create_task(self._work(), name=f"jobs-{n}") for n in range(self._options.slots)]
+
+    async def stop(self) -> None:
+        """Take no more jobs and wait for the running ones; those that take too long go back to the queue."""
+        self._stopping = True
+        self._announced.set()
+        if self._slots:
+            _, late = await asyncio.wait(self._slots, timeout=self._options.stop_seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*self._slots, return_exceptions=True)
+        self._slots = []
+
+    def wake(self) -> None:
+        """Look for jobs now. Called from the event loop that runs the worker."""
+        self._announced.set()
+
+    async def run_until_idle(self) -> int:
+        """Do all jobs that can be taken now, in the caller's task; the number of tries. For tests and commands."""
+        tries = 0
+        while await self._run_one():
+            tries += 1
+        return tries
+
+    async def _work(self) -> None:
+        while not self._stopping:
+            try:
+                found = await self._run_one()
+            except Exception:  # the worker outlives whatever the store is going through
+                _log.exception("looking for jobs failed; trying again")
+                found = False
+            if not found and not self._stopping:
+                await self._wait()
+
+    async def _wait(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._announced.wait(), self._options.poll_seconds)
+        if not self._stopping:
+            self._announced.clear()
+
+    async def _run_one(self) -> bool:
+        if not self._handlers:
+            return False
+        types = tuple(self._handlers)
+        job = await self._store.claim_operation(types, self._clock.now(), self._options.lease_seconds)
+        if job is None:
+            return False
+        work = asyncio.create_task(self._do(job), name=f"job-{job.operation_id}")
+        lease = asyncio.create_task(self._keep_lease(job), name=f"lease-{job.operation_id}")
+        try:
+            await asyncio.wait({work, lease}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                _log.info("job %s of bank %r was cancelled while it ran", job.operation_id, job.bank_id)
+        except asyncio.CancelledError:
+            if not work.done():
+                await _ended(work)
+                await self._store.finish_operation(job, "pending", self._clock.now())
+            raise
+        finally:
+            await _ended(work, lease)
+        return True
+
+    async def _do(self, job: Operation) -> None:
+        if job.attempts > self._options.max_attempts:
+            # Only a job that takes its process down with it gets here: other failures are counted when they happen.
+            told = f"gave up after {self._options.max_attempts} tries that never came to an end"
+            await self._store.finish_operation(job, "failed", self._clock.now(), error=told)
+            return
+        try:
+            result = await self._handlers[job.type](job)
+        except Exception as error:  # whatever goes wrong in a job is told in its operation
+            await self._failed(job, error)
+        else:
+            await self._store.finish_operation(job, "completed", self._clock.now(), result=result)
+
+    async def _failed(self, job: Operation, error: Exception) -> None:
+        now = self._clock.now()
+        lasting = isinstance(error, InvalidInput | NotFound) or job.attempts >= self._options.max_attempts
+        told = str(error) if isinstance(error, HindsightServerError) else f"internal error ({type(error).__name__})"
+        _log.error(
+            "job %s (%s) of bank %r failed at try %d, %s",
+            job.operation_id,
+            job.type,
+            job.bank_id,
+            job.attempts,
+            "for good" if lasting else "to be tried again",
+            exc_info=error,
+        )
+        if lasting:
+            await self._store.finish_operation(job, "failed", now, error=told)
+        else:
+            delay = self._options.backoff_seconds * 4 ** max(0, job.attempts - 1)
+            retry_at = now + timedelta(seconds=delay)
+            await self._store.finish_operation(job, "pending", now, error=told, retry_at=retry_at)
+
+    async def _keep_lease(self, job: Operation) -> None:
+        """Renew the lease; returns when the job was cancelled or deleted."""
+        lease = self._options.lease_seconds
+        while True:
+            await asyncio.sleep(lease / 3)
+            try:
+                if not await self._store.renew_operation(job, self._clock.now(), lease):
+                    return
+            except Exception:  # the job goes on; at worst it is done twice, which equals once
+                _log.exception("the lease of job %s could not be renewed; trying again", job.operation_id)
+
+
+async def _ended(*tasks: asyncio.Task[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

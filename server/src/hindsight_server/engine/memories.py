@@ -1,0 +1,184 @@
+"""Stored facts: browsing, correcting, retiring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from hindsight_server.domain.errors import Conflict, InvalidInput
+from hindsight_server.domain.model import EntityMention, Fact, FactState, FactType
+from hindsight_server.domain.text import clean_text
+from hindsight_server.engine.indexing import Indexer, embedded_text, indexed_text
+from hindsight_server.engine.retain.items import check_tag
+from hindsight_server.engine.retain.types import RetainLimits
+from hindsight_server.engine.times import parse_time
+from hindsight_server.ports.clock import Clock
+from hindsight_server.ports.records import FactChange, FactFilter, Page
+from hindsight_server.ports.store import Store
+
+_CURATED_TYPES = (FactType.WORLD, FactType.EXPERIENCE)
+_CURATED_STATES = (FactState.VALID, FactState.INVALIDATED)
+_TIMES = ("occurred_start", "occurred_end", "mentioned_at")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPatch:
+    """A correction of one fact; None leaves a value as it is, ``""`` clears a time or the context.
+
+    Args:
+        text: the new words; the fact is indexed and encoded anew.
+        fact_type: ``world`` or ``experience``.
+        entities: the names that replace the fact's; an empty list detaches all.
+        resolve_entities: False takes the names literally.
+        state: ``invalidated`` (kept, never recalled) or ``valid``.
+    """
+
+    text: str | None = None
+    fact_type: str | None = None
+    context: str | None = None
+    occurred_start: datetime | str | None = None
+    occurred_end: datetime | str | None = None
+    mentioned_at: datetime | str | None = None
+    tags: Sequence[str] | None = None
+    entities: Sequence[str] | None = None
+    resolve_entities: bool = True
+    state: str | None = None
+
+
+class Memories:
+    """Use cases on facts; all raise BankNotFound for an unknown bank and NotFound for an unknown fact."""
+
+    def __init__(self, store: Store, indexer: Indexer, clock: Clock) -> None:
+        self._store = store
+        self._indexer = indexer
+        self._clock = clock
+
+    async def list(self, bank_id: str, wanted: FactFilter, limit: int = 100, offset: int = 0) -> Page[Fact]:
+        """Newest first. Raises InvalidInput for an unknown type or state."""
+        if wanted.fact_type is not None:
+            check_fact_type(wanted.fact_type, tuple(FactType), "type")
+        if wanted.state is not None and wanted.state not in set(FactState):
+            raise InvalidInput("state must be valid, pending or invalidated.", field="state")
+        return await self._store.list_facts(bank_id, wanted, limit, offset)
+
+    async def get(self, bank_id: str, fact_id: str) -> Fact:
+        """One fact, in whatever state."""
+        return await self._store.get_fact(bank_id, fact_id)
+
+    async def update(self, bank_id: str, fact_id: str, patch: MemoryPatch) -> Fact:
+        """Correct, retire or bring back a fact.
+
+        Raises:
+            InvalidInput: nothing to change was given, or a value can't be stored.
+            Conflict: the fact's extraction is not done yet.
+        """
+        if patch == replace(MemoryPatch(), resolve_entities=patch.resolve_entities):
+            raise InvalidInput("Nothing to change was given; set 'text', 'state' or another field.", field="text")
+        fact = await self._store.get_fact(bank_id, fact_id)
+        if fact.fact_type is FactType.OBSERVATION:
+            raise InvalidInput("Observations are derived; correct the memories they rest on.", field="memory_id")
+        if fact.state is FactState.PENDING:
+            raise Conflict(f"Memory '{fact_id}' is still being extracted. Try again when its operation is completed.")
+        change = await self._reindexed(fact, _change(patch))
+        return await self._store.update_fact(bank_id, fact_id, change, self._clock.now())
+
+    async def clear(self, bank_id: str, fact_type: str | None = None) -> int:
+        """Delete all facts (of one type); the number deleted. Documents stay."""
+        if fact_type is not None:
+            check_fact_type(fact_type, tuple(FactType), "type")
+        return await self._store.clear_facts(bank_id, fact_type, self._clock.now())
+
+    async def _reindexed(self, fact: Fact, change: FactChange) -> FactChange:
+        changed = replace(
+            fact,
+            text=fact.text if change.text is None else change.text,
+            mentioned_at=None if "mentioned_at" in change.cleared else change.mentioned_at or fact.mentioned_at,
+        )
+        if change.text is None and indexed_text(changed) == indexed_text(fact):
+            return change
+        words = self._indexer.words(changed)
+        encoding = (await self._indexer.encode([embedded_text(changed)]))[0]
+        # Words and vectors are changed together with the text, so the text goes along when only its date moved.
+        return replace(
+            change,
+            text=changed.text,
+            terms=words.terms,
+            length=words.length,
+            tokens=words.tokens,
+            encoding=encoding,
+        )
+
+
+def check_fact_type(value: str, allowed: Sequence[FactType], field: str) -> FactType:
+    """The fact type of a name; InvalidInput for one that is not allowed here."""
+    if value not in set(allowed):
+        raise InvalidInput(f"{field} must be one of: {', '.join(allowed)}.", field=field)
+    return FactType(value)
+
+
+def _change(patch: MemoryPatch) -> FactChange:
+    times, cleared = _times(patch)
+    context = None if patch.context is None else clean_text(patch.context).strip()
+    if context == "":
+        context, cleared = None, cleared | {"context"}
+    return FactChange(
+        text=_text(patch.text),
+        fact_type=check_fact_type(patch.fact_type, _CURATED_TYPES, "fact_type") if patch.fact_type else None,
+        context=context,
+        cleared=cleared,
+        tags=_tags(patch.tags),
+        entities=_entities(patch.entities, literal=not patch.resolve_entities),
+        state=_state(patch.state),
+        **times,
+    )
+
+
+def _text(given: str | None) -> str | None:
+    if given is None:
+        return None
+    text = clean_text(given).strip()
+    if not text:
+        raise InvalidInput("text is blank. To retire a memory, set state to 'invalidated'.", field="text")
+    if len(text) > RetainLimits().content_chars:
+        raise InvalidInput(f"text has {len(text)} characters; that is too long for one memory.", field="text")
+    return text
+
+
+def _times(patch: MemoryPatch) -> tuple[dict[str, Any], frozenset[str]]:
+    times: dict[str, Any] = {}
+    cleared = set()
+    for name in _TIMES:
+        value = getattr(patch, name)
+        if isinstance(value, str) and not value.strip():
+            cleared.add(name)
+        elif value is not None:
+            times[name] = parse_time(value, name)
+    start, end = times.get("occurred_start"), times.get("occurred_end")
+    if start and end and end < start:
+        raise InvalidInput("occurred_end lies before occurred_start.", field="occurred_end")
+    return times, frozenset(cleared)
+
+
+def _tags(given: Sequence[str] | None) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    return tuple(dict.fromkeys(check_tag(tag, f"tags[{i}]", RetainLimits()) for i, tag in enumerate(given)))
+
+
+def _entities(given: Sequence[str] | None, *, literal: bool) -> tuple[EntityMention, ...] | None:
+    if given is None:
+        return None
+    names = [clean_text(name).strip() for name in given]
+    if "" in names:
+        raise InvalidInput("entities holds a blank name.", field=f"entities[{names.index('')}]")
+    return tuple(EntityMention(name=name, literal=literal) for name in dict.fromkeys(names))
+
+
+def _state(given: str | None) -> FactState | None:
+    if given is None:
+        return None
+    if given not in set(_CURATED_STATES):
+        raise InvalidInput("state must be 'valid' or 'invalidated'.", field="state")
+    return FactState(given)

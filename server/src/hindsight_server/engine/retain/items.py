@@ -1,0 +1,204 @@
+"""Checking the items of a request and bringing them into shape."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from hindsight_server.domain.errors import BadRequest, InvalidInput
+from hindsight_server.domain.ids import new_id
+from hindsight_server.domain.model import EntityMention, RetainItem, UpdateMode
+from hindsight_server.domain.text import clean_text
+from hindsight_server.engine.retain.types import ItemInput, RetainLimits
+from hindsight_server.engine.times import parse_time
+
+_UNSET = "unset"
+_SCOPE_WORDS = ("per_tag", "combined", "all_combinations", "shared")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedItem:
+    """An item in shape; `given_time` is the time as the caller gave it ("" when it was left to the clock)."""
+
+    item: RetainItem
+    given_time: str
+
+    def signature(self) -> str:
+        """All of the item that shapes its facts, besides its text; the clock's time is not part of it."""
+        item = self.item
+        entities = [(mention.name, mention.type, mention.literal) for mention in item.entities]
+        parts = (self.given_time, item.context, sorted(item.metadata.items()), sorted(item.tags), entities)
+        return repr(parts)
+
+
+def check_bank_id(bank_id: str) -> str:
+    """The id as it is: any script, slashes, spaces and emoji are fine. InvalidInput when it is blank or unstorable."""
+    return _identifier(bank_id, "bank_id", RetainLimits().short_chars)
+
+
+def check_items(
+    items: Sequence[ItemInput], document_tags: Sequence[str], now: datetime, limits: RetainLimits
+) -> list[CheckedItem]:
+    """All items in shape, or InvalidInput naming the first item and field that can't be stored."""
+    if not items:
+        raise InvalidInput("items is empty; send at least one item.", field="items")
+    if len(items) > limits.items:
+        raise InvalidInput(f"items holds {len(items)} items; at most {limits.items} fit one request.", field="items")
+    shared_tags = _tags(document_tags, "document_tags", limits)
+    return [_check(item, f"items[{index}]", shared_tags, now, limits) for index, item in enumerate(items)]
+
+
+def fingerprint(items: Sequence[CheckedItem]) -> str:
+    """What a request asks for, as a hash: equal for a repeated request, whenever it comes."""
+    digest = hashlib.sha256()
+    for checked in items:
+        item = checked.item
+        scopes = json.dumps(item.observation_scopes, sort_keys=True)
+        document_id = item.document_id if item.document_given else None
+        rest = repr((item.content, document_id, item.update_mode.value, item.strategy, scopes))
+        digest.update(f"{checked.signature()}\0{rest}\0".encode())
+    return digest.hexdigest()
+
+
+def _check(
+    given: ItemInput, path: str, shared_tags: tuple[str, ...], now: datetime, limits: RetainLimits
+) -> CheckedItem:
+    document_id = given.document_id
+    if document_id is not None and not document_id.strip():
+        document_id = None
+    mode = _mode(given.update_mode, document_id, path)
+    timestamp, given_time = _timestamp(given.timestamp, f"{path}.timestamp", now)
+    tags = _tags(given.tags or (), f"{path}.tags", limits)
+    item = RetainItem(
+        content=_content(given.content, f"{path}.content", limits),
+        document_id=_identifier(document_id, f"{path}.document_id", limits.short_chars) if document_id else new_id(),
+        document_given=document_id is not None,
+        timestamp=timestamp,
+        context=clean_text(given.context).strip() or None if given.context else None,
+        metadata=_metadata(given.metadata, f"{path}.metadata", limits),
+        entities=_entities(given, f"{path}.entities", limits),
+        tags=tuple(dict.fromkeys((*tags, *shared_tags))),
+        update_mode=mode,
+        observation_scopes=check_scopes(given.observation_scopes, f"{path}.observation_scopes"),
+        strategy=given.strategy or None,
+    )
+    return CheckedItem(item, given_time)
+
+
+def _mode(value: str | None, document_id: str | None, path: str) -> UpdateMode:
+    field = f"{path}.update_mode"
+    try:
+        mode = UpdateMode(value or UpdateMode.REPLACE)
+    except ValueError:
+        raise InvalidInput(f"{field} must be 'replace' or 'append'.", field=field) from None
+    if mode is UpdateMode.APPEND and document_id is None:
+        raise BadRequest(f"{field} 'append' needs a document_id: there is nothing to append to.", field=field)
+    return mode
+
+
+def _content(content: str | Sequence[Mapping[str, Any]], field: str, limits: RetainLimits) -> str:
+    text = clean_text(content if isinstance(content, str) else _joined_blocks(content, field))
+    if not text or text.isspace():
+        raise InvalidInput(f"{field} is empty; there is nothing to remember.", field=field)
+    if len(text) > limits.content_chars:
+        raise InvalidInput(
+            f"{field} has {len(text)} characters; at most {limits.content_chars} are taken. Split it into items.",
+            field=field,
+        )
+    return text
+
+
+def _joined_blocks(blocks: Sequence[Mapping[str, Any]], field: str) -> str:
+    texts = []
+    for index, block in enumerate(blocks):
+        kind = block.get("type")
+        if kind in ("image", "file"):
+            raise InvalidInput(
+                f"{field}[{index}]: no model that can see {kind}s is configured. Send the text of it, or leave it out.",
+                field=f"{field}[{index}]",
+            )
+        text = block.get("text")
+        if kind != "text" or not isinstance(text, str):
+            raise InvalidInput(f"{field}[{index}] must be a text block with a 'text'.", field=f"{field}[{index}]")
+        texts.append(text)
+    return "\n".join(texts)
+
+
+def _timestamp(value: datetime | str | None, field: str, now: datetime) -> tuple[datetime | None, str]:
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return now, ""
+    if isinstance(value, str) and value.strip().lower() == _UNSET:
+        return None, _UNSET
+    parsed = parse_time(value, field)
+    return parsed, parsed.isoformat()
+
+
+def _metadata(given: Mapping[str, Any] | None, field: str, limits: RetainLimits) -> dict[str, str]:
+    kept = {}
+    for key, value in (given or {}).items():
+        if value is None:
+            continue
+        if not isinstance(value, str):
+            raise InvalidInput(f"{field}.{key[:80]} must be text; write numbers as text.", field=f"{field}.{key[:80]}")
+        kept[_short(key, f"{field} key", limits.short_chars)] = clean_text(value)
+    return kept
+
+
+def _entities(given: ItemInput, field: str, limits: RetainLimits) -> tuple[EntityMention, ...]:
+    mentions = []
+    for index, entity in enumerate(given.entities or ()):
+        name = entity.get("text") or entity.get("name")
+        if not isinstance(name, str) or not clean_text(name).strip():
+            raise InvalidInput(f"{field}[{index}].text must be a name.", field=f"{field}[{index}].text")
+        name = _short(name, f"{field}[{index}].text", limits.short_chars)
+        kind = str(entity.get("type") or "CONCEPT")
+        mentions.append(EntityMention(name=name, type=clean_text(kind), literal=not given.resolve_entities))
+    return tuple(mentions)
+
+
+def _tags(given: Sequence[str], field: str, limits: RetainLimits) -> tuple[str, ...]:
+    if len(given) > limits.tags:
+        raise InvalidInput(f"{field} holds {len(given)} tags; at most {limits.tags} are taken.", field=field)
+    return tuple(dict.fromkeys(check_tag(tag, f"{field}[{index}]", limits) for index, tag in enumerate(given)))
+
+
+def check_tag(tag: str, field: str, limits: RetainLimits) -> str:
+    """A tag as it will be stored; InvalidInput when it is blank or too long."""
+    if not isinstance(tag, str):
+        raise InvalidInput(f"{field} must be text.", field=field)
+    return _short(tag, field, limits.short_chars)
+
+
+def check_scopes(scopes: object | None, field: str) -> object | None:
+    """Observation scopes: one of four words, or lists of tags; InvalidInput otherwise."""
+    if scopes is None or (isinstance(scopes, str) and scopes in _SCOPE_WORDS):
+        return scopes
+    if isinstance(scopes, list) and all(
+        isinstance(scope, list) and all(isinstance(tag, str) for tag in scope) for scope in scopes
+    ):
+        return [[clean_text(tag) for tag in scope] for scope in scopes]
+    raise InvalidInput(f"{field} must be one of {', '.join(_SCOPE_WORDS)}, or lists of tags.", field=field)
+
+
+def _short(text: str, field: str, limit: int) -> str:
+    cleaned = clean_text(text).strip()
+    if not cleaned:
+        raise InvalidInput(f"{field} is blank; leave it out.", field=field)
+    if len(cleaned) > limit:
+        raise InvalidInput(f"{field} has {len(cleaned)} characters; at most {limit} are taken.", field=field)
+    return cleaned
+
+
+def _identifier(text: str, field: str, limit: int) -> str:
+    # An id is never altered: two ids that differ must stay two.
+    if clean_text(text) != text:
+        raise InvalidInput(f"{field} holds a NUL character or half a surrogate pair; take it out.", field=field)
+    if not text.strip():
+        raise InvalidInput(f"{field} is blank.", field=field)
+    if len(text) > limit:
+        raise InvalidInput(f"{field} has {len(text)} characters; at most {limit} are taken.", field=field)
+    return text

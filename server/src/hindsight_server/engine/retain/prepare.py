@@ -1,0 +1,172 @@
+"""From checked items to what the store writes. Pure and blocking: runs in a worker thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hindsight_server.domain.ids import content_hash, new_id
+from hindsight_server.domain.model import (
+    EntityMention,
+    ExtractedFact,
+    Extraction,
+    FactState,
+    RetainItem,
+    UpdateMode,
+)
+from hindsight_server.domain.sessions import explicit_session
+from hindsight_server.engine.indexing import Indexer, embedded_text
+from hindsight_server.engine.retain.items import CheckedItem
+from hindsight_server.ports.embedder import Encoding
+from hindsight_server.ports.extractor import ExtractionOptions, Extractor
+from hindsight_server.ports.records import ChunkWrite, DocumentWrite, FactWrite
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One item to extract.
+
+    Args:
+        mode: whether it begins its document anew or goes behind what is there; settled over the whole request.
+        stored_hashes: hashes of the chunks that the document holds now; such chunks keep their facts.
+    """
+
+    checked: CheckedItem
+    options: ExtractionOptions
+    mode: UpdateMode
+    stored_hashes: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Documents ready to be stored, without vectors, and what the extraction cost."""
+
+    documents: tuple[DocumentWrite, ...]
+    input_tokens: int
+    output_tokens: int
+
+
+def settle_modes(items: Sequence[CheckedItem]) -> list[UpdateMode]:
+    """How each item goes into its document, so that no item of a request overwrites another one.
+
+    Items of one document id make up one document, in order. It is replaced when any of them asks for that, and the
+    later ones follow; otherwise all are appended.
+    """
+    replaced = {one.item.document_id for one in items if one.item.update_mode is UpdateMode.REPLACE}
+    seen: set[str] = set()
+    modes = []
+    for one in items:
+        document_id = one.item.document_id
+        first = document_id not in seen
+        seen.add(document_id)
+        modes.append(UpdateMode.REPLACE if first and document_id in replaced else UpdateMode.APPEND)
+    return modes
+
+
+def prepare(
+    parts: Sequence[Part], extractor: Extractor, indexer: Indexer, state: FactState = FactState.VALID
+) -> Prepared:
+    """Extract and index items.
+
+    Args:
+        state: `PENDING` for facts that only hold the place until a job extracts the item.
+    """
+    documents, tokens_in, tokens_out = [], 0, 0
+    for part in parts:
+        extraction = extractor.extract(part.checked.item, part.options)
+        tokens_in += extraction.input_tokens
+        tokens_out += extraction.output_tokens
+        documents.append(_document(part, extraction, indexer, state))
+    return Prepared(tuple(documents), tokens_in, tokens_out)
+
+
+def texts_to_encode(documents: Sequence[DocumentWrite]) -> list[str]:
+    """The text of every fact, in the order in which `with_encodings` takes them back."""
+    return [embedded_text(fact.extracted) for document in documents for fact in document.facts]
+
+
+def with_encodings(documents: Sequence[DocumentWrite], encodings: Sequence[Encoding | None]) -> list[DocumentWrite]:
+    """The documents with a vector for each fact (None leaves a fact without)."""
+    following = iter(encodings)
+    return [
+        replace(document, facts=tuple(replace(fact, encoding=next(following)) for fact in document.facts))
+        for document in documents
+    ]
+
+
+def _document(part: Part, extraction: Extraction, indexer: Indexer, state: FactState) -> DocumentWrite:
+    item = part.checked.item
+    first_turns = _first_turns(extraction)
+    # A chunk is the same chunk only when all that shapes its facts is the same too: tags, time, settings.
+    shape = f"{part.checked.signature()}\0{part.options!r}"
+    chunks = tuple(
+        ChunkWrite(
+            index=chunk.index,
+            text=chunk.text,
+            content_hash=content_hash(f"{shape}\0{chunk.text}"),
+            first_turn=first_turns[chunk.index],
+        )
+        for chunk in extraction.chunks
+    )
+    kept = part.stored_hashes.intersection(chunk.content_hash for chunk in chunks)
+    kept_indexes = {chunk.index for chunk in chunks if chunk.content_hash in kept}
+    session = explicit_session(item.tags, item.metadata)
+    facts = tuple(
+        _fact(_completed(fact, item), indexer, session, state)
+        for fact in extraction.facts
+        if fact.chunk_index not in kept_indexes
+    )
+    return DocumentWrite(
+        document_id=item.document_id,
+        mode=part.mode,
+        text=item.content,
+        content_hash=content_hash(item.content),
+        context=item.context,
+        metadata=item.metadata,
+        tags=item.tags,
+        timestamp=item.timestamp,
+        turn_count=len(extraction.turns),
+        chunks=chunks,
+        facts=facts,
+        kept_hashes=kept,
+        observation_scopes=item.observation_scopes,
+    )
+
+
+def _fact(fact: ExtractedFact, indexer: Indexer, session: str | None, state: FactState) -> FactWrite:
+    words = indexer.words(fact)
+    return FactWrite(
+        fact_id=new_id(),
+        extracted=fact,
+        terms=words.terms,
+        length=words.length,
+        tokens=words.tokens,
+        session=session,
+        state=state,
+    )
+
+
+def _completed(fact: ExtractedFact, item: RetainItem) -> ExtractedFact:
+    """The fact with what the caller said of the item: its entities, and the role where the text names none."""
+    role = fact.role or item.metadata.get("role")
+    held = {mention.name.casefold() for mention in fact.entities}
+    missing: list[EntityMention] = []
+    for mention in item.entities:
+        if mention.name.casefold() not in held:
+            missing.append(mention)
+    if not missing and role == fact.role:
+        return fact
+    return replace(fact, role=role, entities=(*fact.entities, *missing))
+
+
+def _first_turns(extraction: Extraction) -> Mapping[int, int]:
+    """For each chunk the first turn that gave a fact; a chunk without facts begins where the one before did."""
+    lowest: dict[int, int] = {}
+    for fact in extraction.facts:
+        lowest[fact.chunk_index] = min(fact.turn_index, lowest.get(fact.chunk_index, fact.turn_index))
+    following = 0
+    first: dict[int, int] = {}
+    for chunk in extraction.chunks:
+        following = lowest.get(chunk.index, following)
+        first[chunk.index] = following
+    return first

@@ -1,0 +1,230 @@
+"""The retain use case."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hindsight_server.domain.errors import BankNotFound, InvalidInput, StaleDocument
+from hindsight_server.domain.ids import new_id
+from hindsight_server.domain.model import FactState, UpdateMode
+from hindsight_server.engine import config as settings
+from hindsight_server.engine.indexing import Indexer
+from hindsight_server.engine.retain.items import CheckedItem, check_bank_id, check_items, fingerprint
+from hindsight_server.engine.retain.payload import from_payload, to_payload
+from hindsight_server.engine.retain.prepare import (
+    Part,
+    Prepared,
+    prepare,
+    settle_modes,
+    texts_to_encode,
+    with_encodings,
+)
+from hindsight_server.engine.retain.types import ItemInput, RetainLimits, RetainOutcome
+from hindsight_server.ports.clock import Clock
+from hindsight_server.ports.extractor import Extractor
+from hindsight_server.ports.records import DocumentWrite, Operation, RetainWrite
+from hindsight_server.ports.store import Store
+
+RETAIN = "retain"  # the type of operations and jobs
+
+_TRIES = 5  # against writers of the same document; the last one keeps no chunk, so that it can't be stale
+
+
+class Retainer:
+    """Stores items: checks, extracts, indexes and encodes them, and writes everything in one transaction.
+
+    Args:
+        on_job: called after a job was added, so that a worker looks at once.
+
+    Example:
+        >>> outcome = await retainer.retain("ann", [ItemInput(content="Ann moved to Oslo in 2015.")])
+        >>> outcome.fact_count
+        1
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        extractor: Extractor,
+        indexer: Indexer,
+        clock: Clock,
+        *,
+        limits: RetainLimits | None = None,
+        on_job: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._store = store
+        self._extractor = extractor
+        self._indexer = indexer
+        self._clock = clock
+        self._limits = limits or RetainLimits()
+        self._on_job = on_job
+
+    async def retain(
+        self,
+        bank_id: str,
+        items: Sequence[ItemInput],
+        *,
+        run_async: bool = False,
+        operation_id: str | None = None,
+        document_tags: Sequence[str] = (),
+    ) -> RetainOutcome:
+        """Store items into a bank, which is created when it is not there. All of them are stored, or none.
+
+        Args:
+            run_async: store the words at once and leave extraction and vectors to a job.
+            operation_id: a UUID that names this request. The same request again returns the first one's outcome and
+                writes nothing.
+            document_tags: tags added to every item.
+
+        Raises:
+            InvalidInput: an item can't be stored; the error names it and its field.
+            Conflict: the operation id names a different request.
+        """
+        check_bank_id(bank_id)
+        operation_id = _operation_id(operation_id)
+        checked = check_items(items, document_tags, self._clock.now(), self._limits)
+        asked = fingerprint(checked)
+        if operation_id and (known := await self._known(bank_id, operation_id)) and known.fingerprint == asked:
+            return _replayed(bank_id, known, run_async)
+        planned = await self._plan(bank_id, checked)
+        if run_async:
+            operation_id = operation_id or new_id()
+        for attempt in range(1, _TRIES + 1):
+            parts = planned if attempt == _TRIES else await self._with_stored_hashes(bank_id, planned)
+            try:
+                return await self._write(bank_id, parts, asked, operation_id, run_async)
+            except StaleDocument:
+                if attempt == _TRIES:
+                    raise
+        raise AssertionError("unreachable")
+
+    async def reprocess(self, bank_id: str, document_id: str) -> Operation:
+        """Add a job that extracts a stored document again, with the bank's settings of now. Raises NotFound."""
+        raise NotImplementedError
+
+    async def run_job(self, operation: Operation) -> Mapping[str, Any]:
+        """Do the work of an asynchronous retain: its pending facts become extracted ones, in one transaction."""
+        parts = from_payload(operation.payload or {})
+        prepared = await asyncio.to_thread(prepare, parts, self._extractor, self._indexer)
+        documents, unencoded = await self._encoded(prepared.documents)
+        write = RetainWrite(
+            bank_id=operation.bank_id,
+            documents=tuple(documents),
+            now=self._clock.now(),
+            finishes=operation.operation_id,
+        )
+        await self._store.retain(write)
+        return _result(documents, prepared, unencoded)
+
+    async def _write(
+        self, bank_id: str, parts: Sequence[Part], asked: str, operation_id: str | None, run_async: bool
+    ) -> RetainOutcome:
+        state = FactState.PENDING if run_async else FactState.VALID
+        prepared = await asyncio.to_thread(prepare, parts, self._extractor, self._indexer, state)
+        documents, unencoded = (list(prepared.documents), 0) if run_async else await self._encoded(prepared.documents)
+        now = self._clock.now()
+        result = _result(documents, prepared, unencoded)
+        operation = None
+        if operation_id:
+            operation = Operation(
+                bank_id=bank_id,
+                operation_id=operation_id,
+                type=RETAIN,
+                status="pending" if run_async else "completed",
+                fingerprint=asked,
+                payload=to_payload(parts) if run_async else None,
+                result=result,
+                items_count=len(parts),
+                created_at=now,
+                updated_at=now,
+                completed_at=None if run_async else now,
+            )
+        stored = await self._store.retain(
+            RetainWrite(bank_id=bank_id, documents=tuple(documents), now=now, operation=operation)
+        )
+        if stored.replayed and stored.operation:
+            return _replayed(bank_id, stored.operation, run_async)
+        if run_async:
+            self._on_job()
+        return _outcome(bank_id, len(parts), run_async, operation_id, result)
+
+    async def _known(self, bank_id: str, operation_id: str) -> Operation | None:
+        try:
+            return await self._store.get_operation(bank_id, operation_id)
+        except BankNotFound:
+            return None
+
+    async def _plan(self, bank_id: str, items: Sequence[CheckedItem]) -> list[Part]:
+        try:
+            overrides = (await self._store.get_bank(bank_id)).config
+        except BankNotFound:
+            overrides = {}
+        config = settings.resolve(overrides)
+        options = [
+            settings.extraction_options(config, one.item.strategy, f"items[{index}].strategy")
+            for index, one in enumerate(items)
+        ]
+        return [Part(*planned) for planned in zip(items, options, settle_modes(items), strict=True)]
+
+    async def _with_stored_hashes(self, bank_id: str, parts: Sequence[Part]) -> list[Part]:
+        with_hashes = []
+        for part in parts:
+            item = part.checked.item
+            if part.mode is UpdateMode.REPLACE and item.document_given:
+                state = await self._store.document_state(bank_id, item.document_id)
+                if state is not None:
+                    part = replace(part, stored_hashes=frozenset(state.chunk_hashes))
+            with_hashes.append(part)
+        return with_hashes
+
+    async def _encoded(self, documents: Sequence[DocumentWrite]) -> tuple[list[DocumentWrite], int]:
+        """The documents with vectors, and the number of facts that got none because the model is away."""
+        encodings = await self._indexer.encode(texts_to_encode(documents))
+        return with_encodings(documents, encodings), sum(encoding is None for encoding in encodings)
+
+
+def _operation_id(given: str | None) -> str | None:
+    if given is None or not given.strip():
+        return None
+    try:
+        return str(uuid.UUID(given.strip()))
+    except ValueError:
+        raise InvalidInput("operation_id must be a UUID.", field="operation_id") from None
+
+
+def _result(documents: Sequence[DocumentWrite], prepared: Prepared, unencoded: int) -> dict[str, Any]:
+    with_facts = {document.document_id for document in documents if document.facts or document.kept_hashes}
+    return {
+        "document_ids": [document.document_id for document in documents],
+        "fact_count": sum(len(document.facts) for document in documents),
+        "unencoded_count": unencoded,
+        "no_fact_documents": len({document.document_id for document in documents} - with_facts),
+        "input_tokens": prepared.input_tokens,
+        "output_tokens": prepared.output_tokens,
+    }
+
+
+def _outcome(
+    bank_id: str, items_count: int, run_async: bool, operation_id: str | None, result: Mapping[str, Any]
+) -> RetainOutcome:
+    return RetainOutcome(
+        bank_id=bank_id,
+        items_count=items_count,
+        run_async=run_async,
+        operation_id=operation_id,
+        document_ids=tuple(result.get("document_ids", ())),
+        fact_count=result.get("fact_count", 0),
+        unencoded_count=result.get("unencoded_count", 0),
+        no_fact_documents=result.get("no_fact_documents", 0),
+        input_tokens=result.get("input_tokens", 0),
+        output_tokens=result.get("output_tokens", 0),
+    )
+
+
+def _replayed(bank_id: str, operation: Operation, run_async: bool) -> RetainOutcome:
+    outcome = _outcome(bank_id, operation.items_count, run_async, operation.operation_id, operation.result or {})
+    return replace(outcome, replayed=True)

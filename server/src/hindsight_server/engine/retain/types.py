@@ -1,0 +1,81 @@
+"""What a retain is asked and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemInput:
+    """One item as it came over the wire; nothing of it is checked yet. None everywhere means "not given".
+
+    Args:
+        content: a text, or a list of blocks of which only ``{"type": "text", "text": ...}`` can be used.
+        timestamp: ISO 8601 or a datetime (without an offset: UTC); None is now, ``"unset"`` is no time at all.
+        metadata: text values; keys whose value is null are dropped.
+        document_id: blank is the same as none.
+        entities: mappings with ``text`` (or ``name``) and an optional ``type``.
+        resolve_entities: False takes the names of `entities` literally.
+        update_mode: ``replace`` (default) or ``append``.
+        strategy: a name among the bank's ``retain_strategies``.
+    """
+
+    content: str | Sequence[Mapping[str, Any]]
+    timestamp: datetime | str | None = None
+    context: str | None = None
+    metadata: Mapping[str, Any] | None = None
+    document_id: str | None = None
+    entities: Sequence[Mapping[str, Any]] | None = None
+    resolve_entities: bool = True
+    tags: Sequence[str] | None = None
+    update_mode: str | None = None
+    observation_scopes: object | None = None
+    strategy: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetainLimits:
+    """What one request may hold; more is refused with the reason.
+
+    Args:
+        items: number of items.
+        content_chars: characters of one item's content.
+        short_chars: characters of an id, a tag, a metadata key or an entity name.
+        tags: tags of one item.
+    """
+
+    items: int = 10_000
+    content_chars: int = 4_000_000
+    short_chars: int = 1_000
+    tags: int = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetainOutcome:
+    """What a retain did.
+
+    Args:
+        run_async: whether the extraction is left to a job; then `operation_id` names it.
+        operation_id: the job's id, or the one that the caller gave; else None.
+        document_ids: of the items, in their order (an item without one got its own).
+        fact_count: facts stored; the pending ones when the extraction is left to a job.
+        unencoded_count: facts among them that are stored without a vector, because no model could encode them.
+        no_fact_documents: documents of the request that gave no fact.
+        replayed: True when the operation had been stored before; nothing was written, the counts are the original's.
+        input_tokens, output_tokens: tokens of a language model, 0 without one.
+    """
+
+    bank_id: str
+    items_count: int
+    run_async: bool = False
+    operation_id: str | None = None
+    document_ids: tuple[str, ...] = ()
+    fact_count: int = 0
+    unencoded_count: int = 0
+    no_fact_documents: int = 0
+    replayed: bool = False
+    input_tokens: int = 0
+    output_tokens: int = 0
