@@ -9,6 +9,7 @@
     │   └── StaleDocument       a document changed under a writer; the writer starts again
     ├── Overloaded              try again later (HTTP 503, with Retry-After)
     ├── EmbeddingUnavailable    no model for the wanted vector space (HTTP 503)
+    ├── ReflectFailed           no answer could be given, and none is made up (HTTP 500)
     └── DataFolderError         the data folder can't be opened; nothing was changed
         ├── DataFolderLocked    another server holds it
         ├── DataFolderCorrupt   it is damaged
@@ -71,6 +72,10 @@ class Overloaded(HindsightServerError):
 
 class EmbeddingUnavailable(HindsightServerError):
     """No vectors of a space can be made: its model did not load, or the embedder has no such space."""
+
+
+class ReflectFailed(HindsightServerError):
+    """The memories could not be searched, so that no answer can be given; the text says why."""
 
 
 class DataFolderError(HindsightServerError):

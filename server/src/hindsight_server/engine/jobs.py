@@ -123,7 +123,9 @@ class JobRunner:
         lease = asyncio.create_task(self._keep_lease(job), name=f"lease-{job.operation_id}")
         try:
             await asyncio.wait({work, lease}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
+            if work.done():
+                await work
+            else:
                 _log.info("job %s of bank %r was cancelled while it ran", job.operation_id, job.bank_id)
         except asyncio.CancelledError:
             if not work.done():
