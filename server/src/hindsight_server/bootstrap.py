@@ -1,0 +1,81 @@
+"""Joins the adapters to the engine; the only module that knows both.
+
+Nothing heavy is imported before `limit_threads` had its say, since numeric libraries read their thread limits once,
+when they are first imported.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from hindsight_server.settings import Settings
+
+if TYPE_CHECKING:
+    from hindsight_server.http.services import Services
+
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+class SystemClock:
+    """The machine's time."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+def limit_threads(threads: int) -> None:
+    """Set the thread limits of numeric libraries in the environment, where they are not set already."""
+    for variable in _THREAD_VARIABLES:
+        os.environ.setdefault(variable, str(threads))
+    # A tokenizer encodes one text at a time here; its own thread pool would only warn after a fork.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+def build_services(settings: Settings) -> Services:
+    """The use cases over one data folder, not yet running.
+
+    Args:
+        settings: where the data is, and which embedder encodes it.
+    """
+    limit_threads(settings.threads)
+    from hindsight_server.adapters.embed import make_embedder
+    from hindsight_server.adapters.extract import BuiltinExtractor
+    from hindsight_server.adapters.sqlite import SqliteStore
+    from hindsight_server.adapters.text import Analyzer
+    from hindsight_server.engine.banks import Banks
+    from hindsight_server.engine.documents import Documents
+    from hindsight_server.engine.entities import Entities
+    from hindsight_server.engine.indexing import Indexer
+    from hindsight_server.engine.jobs import JobRunner
+    from hindsight_server.engine.memories import Memories
+    from hindsight_server.engine.operations import Operations
+    from hindsight_server.engine.recall import Recaller
+    from hindsight_server.engine.reflect import Reflector
+    from hindsight_server.engine.retain import Retainer
+    from hindsight_server.engine.tags import Tags
+    from hindsight_server.http.services import Services
+
+    clock, analyzer = SystemClock(), Analyzer()
+    store = SqliteStore(settings.folder())
+    embedder = make_embedder(settings.embeddings_provider)
+    indexer = Indexer(analyzer, embedder)
+    jobs = JobRunner(store, clock)
+    retainer = Retainer(store, BuiltinExtractor(), indexer, clock, on_job=jobs.wake)
+    jobs.register("retain", retainer.run_job)
+    recaller = Recaller(store, embedder, analyzer, clock)
+    return Services(
+        store=store,
+        embedder=embedder,
+        retainer=retainer,
+        recaller=recaller,
+        reflector=Reflector(store, recaller, analyzer, clock),
+        banks=Banks(store, clock),
+        documents=Documents(store, retainer, clock),
+        memories=Memories(store, indexer, clock),
+        entities=Entities(store),
+        operations=Operations(store, clock, on_job=jobs.wake),
+        tags=Tags(store),
+        jobs=jobs,
+    )

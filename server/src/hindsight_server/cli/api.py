@@ -1,0 +1,77 @@
+"""A small HTTP client of the standard library: the command line needs four calls and must start quickly."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from hindsight_server import __version__
+from hindsight_server.cli.state import State
+
+
+class ApiError(Exception):
+    """A call that did not succeed; `code` is the exit code it leads to."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Api:
+    """Calls to one server.
+
+    Args:
+        state: where it is and its key.
+        timeout: seconds for one call.
+    """
+
+    def __init__(self, state: State, *, timeout: float = 300.0) -> None:
+        if urlsplit(state.url).scheme not in ("http", "https"):
+            raise ApiError(f"--url must begin with http:// or https://, not {state.url!r}.", 2)
+        self._url = state.url.rstrip("/")
+        self._key = state.api_key
+        self._timeout = timeout
+
+    def get(self, path: str) -> Any:
+        """GET a path; the decoded answer. Raises ApiError."""
+        return self._call("GET", path, None)
+
+    def bank(self, bank_id: str, path: str, body: dict[str, Any]) -> Any:
+        """POST to a path below a bank; the decoded answer. Raises ApiError."""
+        return self._call("POST", f"/v1/default/banks/{quote(bank_id, safe='')}/{path}", body)
+
+    def _call(self, method: str, path: str, body: dict[str, Any] | None) -> Any:
+        headers = {"content-type": "application/json", "user-agent": f"hindsight-cli/{__version__}"}
+        if self._key:
+            headers["authorization"] = f"Bearer {self._key}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self._url + path, data, headers, method=method)  # noqa: S310 -- checked above
+        try:
+            with urllib.request.urlopen(request, timeout=self._timeout) as response:  # noqa: S310
+                return json.load(response)
+        except urllib.error.HTTPError as error:
+            raise ApiError(f"The server answered {error.code}: {_detail(error.read())}", 1) from None
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "reason", error)
+            raise ApiError(
+                f"No server answers at {self._url} ({reason}).\n"
+                "Start one with `hindsight serve`, or name another with --url or HINDSIGHT_API_URL.",
+                2,
+            ) from None
+        except ValueError:
+            raise ApiError(f"What answers at {self._url} is no memory server: its answer is not JSON.", 2) from None
+
+
+def _detail(body: bytes) -> str:
+    """The reason in an error's body, in one line for each field."""
+    try:
+        detail = json.loads(body)["detail"]
+    except (ValueError, KeyError, TypeError):
+        return body.decode("utf-8", "replace")[:500]
+    if not isinstance(detail, list):
+        return str(detail)
+    return "; ".join(f"{'.'.join(map(str, row['loc'][1:]))}: {row['msg']}" for row in detail)

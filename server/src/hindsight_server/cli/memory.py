@@ -1,0 +1,194 @@
+"""`hindsight memory`: retain, recall and reflect from the command line."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hindsight_server.cli.state import State, give_up, say
+
+if TYPE_CHECKING:
+    from hindsight_server.cli.files import Candidate
+
+app = typer.Typer(help="Store and find memories.", no_args_is_help=True, rich_markup_mode=None)
+
+
+class Budget(StrEnum):
+    LOW = "low"
+    MID = "mid"
+    HIGH = "high"
+
+
+class TagsMatch(StrEnum):
+    ANY = "any"
+    ALL = "all"
+    ANY_STRICT = "any_strict"
+    ALL_STRICT = "all_strict"
+    EXACT = "exact"
+
+
+Bank = Annotated[str, typer.Argument(metavar="BANK", help="The memory bank.")]
+Query = Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")]
+Context = Annotated[str | None, typer.Option("--context", help="What the text is about or where it comes from.")]
+Tags = Annotated[str | None, typer.Option("--tags", help="Tags, separated by commas.")]
+Match = Annotated[TagsMatch, typer.Option("--tags-match", help="How the tags must match.")]
+Time = Annotated[str | None, typer.Option(metavar="TIME", help="ISO 8601.")]
+
+
+@app.command()
+def retain(  # noqa: PLR0913 -- its parameters are the options
+    context: typer.Context,
+    bank: Bank,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember.")],
+    about: Context = None,
+    document_id: Annotated[str | None, typer.Option(help="Replace the document of this id.")] = None,
+    timestamp: Annotated[str | None, typer.Option(help="When it was said: ISO 8601, or 'unset'.")] = None,
+    tags: Tags = None,
+) -> None:
+    """Store a text."""
+    item = {"content": text, "context": about, "document_id": document_id, "timestamp": timestamp, "tags": _split(tags)}
+    answer = _call(context.obj, bank, "memories", {"items": [item]})
+    _show(context.obj, answer, [{"bank_id": answer["bank_id"], "items_count": answer["items_count"]}])
+
+
+@app.command("retain-files")
+def retain_files(
+    context: typer.Context,
+    bank: Bank,
+    paths: Annotated[list[Path], typer.Argument(metavar="PATHS...", help="Files and directories.")],
+    about: Context = None,
+    tags: Tags = None,
+) -> None:
+    """Store text files, each as one document whose id is its path; a second run replaces it."""
+    from hindsight_server.cli.files import collect
+
+    candidates = list(collect(paths))
+    rows = []
+    for number, candidate in enumerate(candidates, 1):
+        row = _retain_file(context.obj, bank, candidate, {"context": about, "tags": _split(tags)})
+        reason = f" ({row['reason']})" if row["reason"] else ""
+        say(f"[{number}/{len(candidates)}] {candidate.path}: {row['status']}{reason}")
+        rows.append(row)
+    refused = sum(row["status"] == "refused" for row in rows)
+    _show(context.obj, {"bank_id": bank, "files": rows}, rows)
+    if not candidates:
+        give_up("There is no file to retain.", code=1)
+    if refused:
+        give_up(f"{refused} of {len(rows)} files were refused.", code=1)
+
+
+@app.command()
+def recall(  # noqa: PLR0913 -- its parameters are the options
+    context: typer.Context,
+    bank: Bank,
+    query: Query,
+    budget: Annotated[Budget, typer.Option(help="How hard to search.")] = Budget.MID,
+    max_tokens: Annotated[int, typer.Option(help="Tokens of memories at most.")] = 4096,
+    fact_type: Annotated[str | None, typer.Option(help="world, experience, observation; several by commas.")] = None,
+    tags: Tags = None,
+    tags_match: Match = TagsMatch.ANY,
+    query_timestamp: Annotated[str | None, typer.Option(help="The 'now' of the question, ISO 8601.")] = None,
+    time_start: Annotated[str | None, typer.Option(help="Leave out what happened before, ISO 8601.")] = None,
+    time_end: Annotated[str | None, typer.Option(help="Leave out what happened after, ISO 8601.")] = None,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show times, scores and sources.")] = False,
+    trace: Annotated[bool, typer.Option("--trace", help="Show how the results were found.")] = False,
+) -> None:
+    """Find memories."""
+    body: dict[str, Any] = {"query": query, "budget": budget.value, "max_tokens": max_tokens, "trace": trace}
+    body |= {"types": _split(fact_type), "tags": _split(tags), "tags_match": tags_match.value}
+    body |= {"query_timestamp": query_timestamp, "include": {"entities": None}}
+    if time_start or time_end:
+        body["time_filter"] = {"start": time_start, "end": time_end}
+    answer = _call(context.obj, bank, "memories/recall", body)
+    rows = [_recall_row(result, verbose=verbose) for result in answer["results"]]
+    _show(context.obj, answer, rows)
+    if trace and answer.get("trace") and context.obj.output.value in ("table", "csv"):
+        say(json.dumps(answer["trace"], ensure_ascii=False, indent=2))
+
+
+@app.command()
+def reflect(  # noqa: PLR0913 -- its parameters are the options
+    context: typer.Context,
+    bank: Bank,
+    query: Query,
+    budget: Annotated[Budget, typer.Option(help="How hard to think.")] = Budget.LOW,
+    schema: Annotated[Path | None, typer.Option(help="A JSON schema file for a structured answer.")] = None,
+    tags: Tags = None,
+    tags_match: Match = TagsMatch.ANY,
+) -> None:
+    """Answer a question from the memories, with the facts it rests on."""
+    body: dict[str, Any] = {"query": query, "budget": budget.value, "include": {"facts": {}}}
+    body |= {"tags": _split(tags), "tags_match": tags_match.value, "response_schema": _read_schema(schema)}
+    answer = _call(context.obj, bank, "reflect", body)
+    from hindsight_server.cli.output import show
+
+    text = answer["text"]
+    if answer.get("structured_output") is not None:
+        text += "\n\n" + json.dumps(answer["structured_output"], ensure_ascii=False, indent=2)
+    if answer.get("structured_output_error"):
+        text += f"\n\nNo structured answer: {answer['structured_output_error']}"
+    show(context.obj, answer, rows=[{"text": answer["text"]}], text=text)
+
+
+def _retain_file(state: State, bank: str, candidate: Candidate, shared: dict[str, Any]) -> dict[str, Any]:
+    from hindsight_server.cli.api import ApiError
+    from hindsight_server.cli.files import Refused, read
+
+    reason = None
+    try:
+        item = {"content": read(candidate.path), "document_id": candidate.document_id, **shared}
+        _post(state, bank, "memories", {"items": [item]})
+    except Refused as refusal:
+        reason = str(refusal)
+    except ApiError as error:
+        if error.code != 1:
+            give_up(str(error), code=error.code)
+        reason = str(error)
+    return {"document_id": candidate.document_id, "status": "refused" if reason else "retained", "reason": reason}
+
+
+def _recall_row(result: dict[str, Any], *, verbose: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {"score": result["scores"]["final"], "type": result["type"]}
+    if verbose:
+        row |= {name: result.get(name) for name in ("occurred_start", "mentioned_at", "document_id", "entities")}
+        row |= {name: result["scores"][name] for name in ("semantic", "keyword", "reranker")}
+    return row | {"text": result["text"]}
+
+
+def _read_schema(path: Path | None) -> Any:
+    if path is None:
+        return None
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        give_up(f"--schema {path} can't be used: {error}", code=2)
+
+
+def _split(text: str | None) -> list[str] | None:
+    return [part.strip() for part in text.split(",") if part.strip()] if text else None
+
+
+def _call(state: State, bank: str, path: str, body: dict[str, Any]) -> Any:
+    """Call the server, and end with its reason when it refuses or can't be reached."""
+    from hindsight_server.cli.api import ApiError
+
+    try:
+        return _post(state, bank, path, body)
+    except ApiError as error:
+        give_up(str(error), code=error.code)
+
+
+def _post(state: State, bank: str, path: str, body: dict[str, Any]) -> Any:
+    from hindsight_server.cli.api import Api
+
+    return Api(state).bank(bank, path, body)
+
+
+def _show(state: State, answer: Any, rows: list[dict[str, Any]]) -> None:
+    from hindsight_server.cli.output import show
+
+    show(state, answer, rows=rows)

@@ -1,0 +1,130 @@
+"""`hindsight serve`: one process, one data folder, until it is interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hindsight_server.cli.state import give_up
+from hindsight_server.domain.errors import DataFolderError
+from hindsight_server.settings import Settings, SettingsError
+
+if TYPE_CHECKING:
+    import uvicorn
+
+# Longer than the 15 s after which aiohttp drops an idle connection: the client closes first, so that no request of it
+# meets a connection that the server is just closing.
+KEEP_ALIVE_SECONDS = 75
+SHUTDOWN_SECONDS = 10
+
+
+def run(*, host: str | None, port: int | None, data_dir: str | None, log_level: str | None) -> None:
+    """Serve until SIGINT or SIGTERM. Ends with exit code 2, and the reason, when it can't begin."""
+    given = {"host": host, "port": port, "data_dir": Path(data_dir) if data_dir else None, "log_level": log_level}
+    try:
+        settings = Settings.from_environment(os.environ, **given)
+    except SettingsError as error:
+        give_up(str(error), code=2)
+    logging.basicConfig(
+        level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
+    listener = _listen(settings.host, settings.port)
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(_serve(settings, listener))
+    except DataFolderError as error:
+        give_up(f"{error}\nNothing was changed.", code=2)
+    finally:
+        listener.close()
+
+
+async def _serve(settings: Settings, listener: socket.socket) -> None:
+    from hindsight_server.bootstrap import build_services
+
+    services = build_services(settings)
+    async with services.running():
+        import uvicorn
+
+        from hindsight_server.http.app import create_app
+
+        app = create_app(services, api_key=settings.api_key, max_body_bytes=settings.max_body_bytes)
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="off",  # the services are opened here, so that a bad data folder ends with its own message
+            server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        )
+        server = uvicorn.Server(config)
+        host, port = listener.getsockname()[:2]
+        name = f"[{host}]" if ":" in host else host
+        sys.stdout.write(f"hindsight listens on http://{name}:{port} (data in {settings.folder()})\n")
+        sys.stdout.flush()
+        with _signals(server):
+            await server.serve(sockets=[listener])
+
+
+@contextlib.contextmanager
+def _signals(server: uvicorn.Server) -> Iterator[None]:
+    """End in order on SIGINT and SIGTERM, at once on the second one.
+
+    In the place of uvicorn's own handling, which raises the signal again before the store is closed.
+    """
+    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        server.force_exit = server.should_exit
+        server.should_exit = True
+
+    handled = (signal.SIGINT, signal.SIGTERM)
+    if sys.platform == "win32":
+        for number in handled:
+            signal.signal(number, lambda *_: stop())
+        yield
+        return
+    for number in handled:
+        loop.add_signal_handler(number, stop)
+    try:
+        yield
+    finally:
+        for number in handled:
+            loop.remove_signal_handler(number)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A listening socket; ends with exit code 2 when the address can't be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(1024)
+    except OSError as error:
+        listener.close()
+        give_up(
+            f"Can't listen on {host}:{port}: {error.strerror or error}. "
+            "Another server may hold the port; choose another with --port.",
+            code=2,
+        )
+    listener.set_inheritable(True)
+    return listener
+
+
+def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
+    """uvloop's event loop where it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.Loop

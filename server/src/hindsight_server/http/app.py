@@ -1,0 +1,60 @@
+"""The application: routes, errors and the gateway, over given services."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from hindsight_server.http import (
+    banks,
+    documents,
+    entities,
+    errors,
+    health,
+    memories,
+    openapi,
+    operations,
+    recall,
+    reflect,
+    retain,
+)
+from hindsight_server.http.gateway import Gateway
+from hindsight_server.http.routes import Handler, add_routes
+from hindsight_server.http.services import Services
+
+DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
+
+
+def all_handlers() -> dict[str, Handler]:
+    """Every operation that is served, by its id in the API."""
+    handlers: dict[str, Handler] = {}
+    for noun in (health, retain, recall, reflect, memories, banks, documents, entities, operations):
+        handlers |= noun.HANDLERS
+    return handlers
+
+
+def create_app(
+    services: Services, *, api_key: str | None = None, max_body_bytes: int = DEFAULT_MAX_BODY_BYTES
+) -> Gateway:
+    """The ASGI application. Its lifespan opens the services and closes them.
+
+    Args:
+        services: what the routes work with, not yet running.
+        api_key: the key that requests must carry as ``Authorization: Bearer <key>``; None asks for none.
+        max_body_bytes: a larger body is refused with 413.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with services.running():
+            yield
+
+    app = FastAPI(title="Hindsight-compatible memory server", lifespan=lifespan, redirect_slashes=False)
+    app.state.services = services
+    errors.install(app)
+    handlers = all_handlers()
+    add_routes(app, handlers)
+    openapi.install(app, handlers)
+    return Gateway(app, services.metrics, api_key=api_key, max_body_bytes=max_body_bytes)

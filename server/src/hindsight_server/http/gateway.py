@@ -1,0 +1,197 @@
+"""What every request passes before it is routed: request id, key, size, raw path, and the client going away.
+
+One plain ASGI layer, since each framework layer costs more than all of this together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import re
+import uuid
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import quote, unquote_to_bytes
+
+import orjson
+
+from hindsight_server.http.metrics import Metrics
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+logger = logging.getLogger(__name__)
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:\-]{1,128}")
+_OPEN = ("/health", "/health/live", "/health/ready", "/version")
+_CLIENT_CLOSED = 499
+
+
+class Refused(Exception):
+    """The request is answered before it reaches a route."""
+
+    def __init__(self, status: int, detail: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.headers = headers
+
+
+class Gateway:
+    """Wraps the application.
+
+    Args:
+        app: the routed application.
+        metrics: where requests are counted.
+        api_key: the key that requests must carry, or None.
+        max_body_bytes: the largest body that is read.
+    """
+
+    def __init__(self, app: App, metrics: Metrics, *, api_key: str | None, max_body_bytes: int) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._key = api_key.encode() if api_key else None
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _request_id(scope)
+        answer = _Answer(send, request_id)
+        with self._metrics.request() as outcome:
+            try:
+                await self._pass(scope, receive, answer)
+            except Refused as refusal:
+                await answer.error(refusal.status, refusal.detail, refusal.headers)
+            except Exception:
+                logger.exception("request %s failed: %s %s", request_id, scope["method"], scope["path"])
+                if answer.status:
+                    raise
+                await answer.error(500, f"Internal server error. The server's log has the cause under {request_id}.")
+            outcome.status = answer.status or _CLIENT_CLOSED
+            outcome.operation = getattr(scope.get("route"), "operation_id", None) or "other"
+
+    async def _pass(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
+        scope["path"] = _raw_path(scope)
+        self._authorize(scope)
+        body = await self._read_body(scope, receive)
+        if body is None:
+            return
+        replay = _Replay(body, receive)
+        work = asyncio.ensure_future(self._app(scope, replay.receive, answer.send))
+        watch = asyncio.ensure_future(replay.disconnected())
+        try:
+            await asyncio.wait((work, watch), return_when=asyncio.FIRST_COMPLETED)
+            if not work.done() and not answer.status:
+                work.cancel()
+            await work
+        except asyncio.CancelledError:
+            if not work.cancelled():
+                work.cancel()
+                raise
+        finally:
+            watch.cancel()
+
+    def _authorize(self, scope: Scope) -> None:
+        if self._key is None or scope["path"] in _OPEN:
+            return
+        scheme, _, key = _header(scope, b"authorization").partition(b" ")
+        if scheme.lower() != b"bearer" or not hmac.compare_digest(key.strip(), self._key):
+            detail = "Missing or wrong API key. Send it as 'Authorization: Bearer <key>'."
+            raise Refused(401, detail, ((b"www-authenticate", b"Bearer"),))
+
+    async def _read_body(self, scope: Scope, receive: Receive) -> bytes | None:
+        """The whole body; None when the client went away before it was complete."""
+        declared = _header(scope, b"content-length")
+        if declared.isdigit() and int(declared) > self._max_body_bytes:
+            self._too_large()
+        parts, size = [], 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            part = message.get("body", b"")
+            size += len(part)
+            if size > self._max_body_bytes:
+                self._too_large()
+            parts.append(part)
+            if not message.get("more_body", False):
+                return b"".join(parts) if len(parts) > 1 else parts[0]
+
+    def _too_large(self) -> None:
+        detail = f"The request body is larger than {self._max_body_bytes} bytes. Send it in several requests."
+        raise Refused(413, detail, ((b"connection", b"close"),))
+
+
+class _Replay:
+    """Gives the body that was read to the application, once, and waits for the client to go away."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self._body: bytes | None = body
+        self._receive = receive
+        self._gone = asyncio.Event()
+
+    async def receive(self) -> Message:
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def disconnected(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._gone.set()
+
+
+class _Answer:
+    """Sends the answer with the request id; `status` is 0 until it has begun."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self._request_id = request_id.encode()
+        self.status = 0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = int(message["status"])
+            message["headers"] = [*message.get("headers", ()), (b"x-request-id", self._request_id)]
+        await self._send(message)
+
+    async def error(self, status: int, detail: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+        body = orjson.dumps({"detail": detail})
+        lines = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
+        await self.send({"type": "http.response.start", "status": status, "headers": lines})
+        await self.send({"type": "http.response.body", "body": body})
+
+
+def _raw_path(scope: Scope) -> str:
+    """The path as it came, still percent-encoded, so that an encoded slash stays inside its segment.
+
+    The route parameters are decoded by the `segment` convertor.
+    """
+    raw = scope.get("raw_path")
+    if raw is None:
+        return quote(scope["path"])
+    try:
+        unquote_to_bytes(raw).decode("utf-8")
+        return str(raw.decode("ascii"))
+    except UnicodeDecodeError:
+        raise Refused(400, "The path is not percent-encoded UTF-8.") from None
+
+
+def _request_id(scope: Scope) -> str:
+    """The client's request id when it is a plain one, else a new one."""
+    given = _header(scope, b"x-request-id")
+    return given.decode("ascii") if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+
+
+def _header(scope: Scope, name: bytes) -> bytes:
+    for key, value in scope["headers"]:
+        if key == name:
+            return bytes(value)
+    return b""

@@ -1,0 +1,172 @@
+"""Stored facts over HTTP: browsing, correcting, clearing; and the tags they carry."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Query, Request, Response
+from pydantic import BaseModel, Field
+
+from hindsight_server.domain.errors import BadRequest
+from hindsight_server.domain.model import Fact
+from hindsight_server.engine.memories import MemoryPatch
+from hindsight_server.http.parsing import BankId, Body, Count, optional_time
+from hindsight_server.http.recall import iso
+from hindsight_server.http.routes import Handler, answer
+from hindsight_server.http.services import services
+from hindsight_server.http.tag_groups import tag_filter
+from hindsight_server.http.wire import requests as wire
+from hindsight_server.http.wire import responses as shapes
+from hindsight_server.ports.records import FactFilter
+
+Match = Literal["any", "all", "any_strict", "all_strict", "exact"]
+
+
+class MemoriesQuery(BaseModel):
+    """The filters of a listing. `end_date` is not included in the span."""
+
+    type: str | None = None
+    q: str | None = None
+    consolidation_state: str | None = None
+    state: str | None = None
+    document_id: str | None = None
+    entity_id: str | None = None
+    tags: list[str] | None = None
+    tags_match: Match = "any"
+    time_field: Literal["created_at", "updated_at", "mentioned_at", "occurred_start", "occurred_end"] | None = None
+    start_date: str | None = None
+    end_date: str | None = None
+    limit: Annotated[int, Field(ge=0)] = 100
+    offset: Annotated[int, Field(ge=0)] = 0
+
+
+async def list_memories(request: Request, bank_id: BankId, query: Annotated[MemoriesQuery, Query()]) -> Response:
+    page = await services(request).memories.list(bank_id, fact_filter(query), query.limit, query.offset)
+    listed: shapes.ListMemoryUnitsResponse = {
+        "items": [_list_item(fact) for fact in page.items],
+        "total": page.total,
+        "limit": page.limit,
+        "offset": page.offset,
+    }
+    return answer(listed)
+
+
+def fact_filter(query: MemoriesQuery) -> FactFilter:
+    """What a listing asks for. Raises InvalidInput, BadRequest."""
+    if query.consolidation_state:
+        raise BadRequest("consolidation_state can't be filtered by: this version does not consolidate memories.")
+    start, end = optional_time(query.start_date, "start_date"), optional_time(query.end_date, "end_date")
+    return FactFilter(
+        fact_type=query.type or None,
+        query=query.q or None,
+        document_id=query.document_id or None,
+        entity_id=query.entity_id or None,
+        tags=tag_filter(query.tags, query.tags_match),
+        state=query.state or None,
+        time_field=query.time_field or ("created_at" if start or end else None),
+        start=start,
+        end=end,
+    )
+
+
+async def get_memory(request: Request, bank_id: BankId, memory_id: str) -> Response:
+    return answer(_memory(await services(request).memories.get(bank_id, memory_id)))
+
+
+async def update_memory(
+    request: Request,
+    bank_id: BankId,
+    memory_id: str,
+    body: Annotated[wire.UpdateMemoryRequest, Body(wire.UpdateMemoryRequest)],
+) -> Response:
+    patch = MemoryPatch(
+        text=body.text,
+        fact_type=body.fact_type,
+        context=body.context,
+        occurred_start=body.occurred_start,
+        occurred_end=body.occurred_end,
+        mentioned_at=body.mentioned_at,
+        entities=body.entities,
+        resolve_entities=body.resolve_entities is not False,
+        state=body.state,
+    )
+    return answer(_memory(await services(request).memories.update(bank_id, memory_id, patch)))
+
+
+async def clear_memories(request: Request, bank_id: BankId, type: str | None = None) -> Response:
+    deleted = await services(request).memories.clear(bank_id, type or None)
+    return answer(deletion(f"Deleted {deleted} memories.", deleted))
+
+
+async def list_tags(
+    request: Request,
+    bank_id: BankId,
+    q: str | None = None,
+    source: Literal["memories", "mental_models"] = "memories",
+    limit: Count = 100,
+    offset: Count = 0,
+) -> Response:
+    if source == "mental_models":  # there are none in this version
+        await services(request).banks.get(bank_id)
+        return answer({"items": [], "total": 0, "limit": limit, "offset": offset})
+    page = await services(request).tags.list(bank_id, q or None, limit, offset)
+    listed: shapes.ListTagsResponse = {
+        "items": [{"tag": tag, "count": count} for tag, count in page.items],
+        "total": page.total,
+        "limit": page.limit,
+        "offset": page.offset,
+    }
+    return answer(listed)
+
+
+def deletion(message: str, deleted: int) -> shapes.DeleteResponse:
+    """What a deletion answers."""
+    return {"success": True, "message": message, "deleted_count": deleted}
+
+
+def _list_item(fact: Fact) -> shapes.MemoryUnitListItem:
+    return {
+        "id": fact.fact_id,
+        "text": fact.text,
+        "context": fact.context or "",
+        "date": iso(fact.occurred_start or fact.mentioned_at) or "",
+        "fact_type": fact.fact_type.value,
+        "document_id": fact.document_id,
+        "mentioned_at": iso(fact.mentioned_at),
+        "occurred_start": iso(fact.occurred_start),
+        "occurred_end": iso(fact.occurred_end),
+        "entities": ", ".join(fact.entities),
+        "chunk_id": fact.chunk_id,
+        "proof_count": fact.proof_count,
+        "tags": list(fact.tags),
+        "metadata": dict(fact.metadata),
+        "consolidated_at": None,
+        "consolidation_failed_at": None,
+        "state": fact.state.value,
+        "invalidation_reason": None,
+        "invalidated_at": None,
+        "edited_at": None,
+        "updated_at": None,
+        "source_memory_ids": list(fact.source_fact_ids),
+    }
+
+
+def _memory(fact: Fact) -> dict[str, Any]:
+    """One memory in full; here the entities are a list, and the type goes by both of its names."""
+    item: dict[str, Any] = dict(_list_item(fact))
+    return item | {
+        "type": fact.fact_type.value,
+        "context": fact.context,
+        "entities": list(fact.entities),
+        "created_at": iso(fact.created_at),
+        "history": [],
+    }
+
+
+HANDLERS = {
+    "list_memories": Handler(list_memories, shapes.ListMemoryUnitsResponse),
+    "get_memory": Handler(get_memory),
+    "update_memory": Handler(update_memory, body=wire.UpdateMemoryRequest),
+    "clear_bank_memories": Handler(clear_memories, shapes.DeleteResponse),
+    "list_tags": Handler(list_tags, shapes.ListTagsResponse),
+}

@@ -1,0 +1,68 @@
+"""Retain over HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Request, Response
+
+from hindsight_server.engine.retain.types import ItemInput, RetainOutcome
+from hindsight_server.http.parsing import BankId, Body
+from hindsight_server.http.routes import Handler, answer
+from hindsight_server.http.services import services
+from hindsight_server.http.wire import requests as wire
+from hindsight_server.http.wire import responses as shapes
+
+
+async def retain(
+    request: Request, bank_id: BankId, body: Annotated[wire.RetainRequest, Body(wire.RetainRequest)]
+) -> Response:
+    outcome = await services(request).retainer.retain(
+        bank_id,
+        [item_input(item) for item in body.items],
+        document_tags=body.document_tags or (),
+        operation_id=body.operation_id,
+        run_async=bool(body.async_),
+    )
+    return answer(retain_answer(outcome))
+
+
+def item_input(item: wire.MemoryItem) -> ItemInput:
+    """An item as the engine takes it; the engine checks it."""
+    content: Any = item.content
+    if not isinstance(content, str):
+        content = [block.model_dump() for block in content]
+    return ItemInput(
+        content=content,
+        timestamp=item.timestamp,
+        context=item.context,
+        metadata=item.metadata,
+        document_id=item.document_id,
+        entities=[{"text": entity.text, "type": entity.type} for entity in item.entities] if item.entities else None,
+        resolve_entities=item.resolve_entities is not False,
+        tags=item.tags,
+        update_mode=item.update_mode,
+        observation_scopes=item.observation_scopes,
+        strategy=item.strategy,
+    )
+
+
+def retain_answer(outcome: RetainOutcome) -> shapes.RetainResponse:
+    """The outcome on the wire; `usage` only for what was done at once."""
+    used: shapes.TokenUsage = {
+        "input_tokens": outcome.input_tokens,
+        "output_tokens": outcome.output_tokens,
+        "total_tokens": outcome.input_tokens + outcome.output_tokens,
+    }
+    return {
+        "success": True,
+        "bank_id": outcome.bank_id,
+        "items_count": outcome.items_count,
+        "async": outcome.run_async,
+        "operation_id": outcome.operation_id,
+        "operation_ids": [outcome.operation_id] if outcome.operation_id and outcome.run_async else None,
+        "usage": None if outcome.run_async else used,
+    }
+
+
+HANDLERS = {"retain_memories": Handler(retain, shapes.RetainResponse, wire.RetainRequest)}

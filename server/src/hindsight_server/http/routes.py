@@ -1,0 +1,75 @@
+"""How handlers become routes.
+
+The table of `wire/operations.py` names every operation of the API. A handler serves one by its id; every operation
+without a handler answers 501, so that a client learns that it asked for something real that this version lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+import orjson
+from fastapi import FastAPI, Request, Response
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from starlette.convertors import Convertor, register_url_convertor
+
+from hindsight_server.http.errors import error_response
+from hindsight_server.http.wire.operations import OPERATIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """What serves an operation.
+
+    Args:
+        call: the endpoint.
+        answer: the shape of its answer, for the served OpenAPI document.
+        body: the model of its body, likewise; the endpoint reads it through `parsing.Body`.
+    """
+
+    call: Callable[..., Awaitable[Response]]
+    answer: Any = None
+    body: type[BaseModel] | None = None
+
+
+class _Segment(Convertor[str]):
+    """One path segment, percent-decoded after the split, so that an encoded slash belongs to it."""
+
+    regex = "[^/]+"
+
+    def convert(self, value: str) -> str:
+        return unquote(value)
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+def add_routes(app: FastAPI, handlers: Mapping[str, Handler]) -> None:
+    """Add a route for each operation of the API, in the order of the table."""
+    register_url_convertor("segment", _Segment())
+    for method, path, operation_id, status in OPERATIONS:
+        handler = handlers.get(operation_id)
+        app.add_api_route(
+            path.replace("}", ":segment}"),
+            handler.call if handler else _not_available,
+            methods=[method],
+            operation_id=operation_id,
+            status_code=status,
+            response_model=None,
+            include_in_schema=handler is not None,
+        )
+
+
+async def _not_available(request: Request) -> Response:
+    route = request.scope["route"]
+    operation = route.operation_id if isinstance(route, APIRoute) else request.url.path
+    return error_response(501, f"The operation '{operation}' is not available in this version of the server.")
+
+
+def answer(value: Any, status: int = 200) -> Response:
+    """A JSON answer from plain values; no model is built on the way out."""
+    return Response(orjson.dumps(value), status, media_type="application/json")

@@ -1,0 +1,68 @@
+"""What the routes work with: the engine's use cases, put together by `bootstrap`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from fastapi import Request
+
+from hindsight_server.http.metrics import Metrics
+
+if TYPE_CHECKING:
+    from hindsight_server.engine.banks import Banks
+    from hindsight_server.engine.documents import Documents
+    from hindsight_server.engine.entities import Entities
+    from hindsight_server.engine.jobs import JobRunner
+    from hindsight_server.engine.memories import Memories
+    from hindsight_server.engine.operations import Operations
+    from hindsight_server.engine.recall import Recaller
+    from hindsight_server.engine.reflect import Reflector
+    from hindsight_server.engine.retain import Retainer
+    from hindsight_server.engine.tags import Tags
+    from hindsight_server.ports.embedder import Embedder
+    from hindsight_server.ports.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """One server's use cases over one store."""
+
+    store: Store
+    embedder: Embedder
+    retainer: Retainer
+    recaller: Recaller
+    reflector: Reflector
+    banks: Banks
+    documents: Documents
+    memories: Memories
+    entities: Entities
+    operations: Operations
+    tags: Tags
+    jobs: JobRunner
+    metrics: Metrics = field(default_factory=Metrics)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Open the store, begin to load the model and to work on jobs; stop them in the reverse order.
+
+        Raises:
+            DataFolderError: the data folder can't be opened; nothing was changed.
+        """
+        await self.store.open()
+        try:
+            self.embedder.start()
+            self.jobs.start()
+            try:
+                yield
+            finally:
+                await self.jobs.stop()
+        finally:
+            await self.store.close()
+
+
+def services(request: Request) -> Services:
+    """The services of the application that serves `request`."""
+    return cast(Services, request.app.state.services)

@@ -1,0 +1,134 @@
+"""The server's settings, read once from the environment and never changed afterwards.
+
+Precedence: command line, `HINDSIGHT_API_*` variable, default. The variables of clients (`HINDSIGHT_API_URL`,
+`HINDSIGHT_API_KEY`, `HINDSIGHT_BANK_ID`) say where a client finds a server, and never configure one.
+`docs/reference/settings.md` lists every setting.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+PREFIX = "HINDSIGHT_API_"
+LOG_LEVELS = ("critical", "error", "warning", "info", "debug")
+EMBEDDINGS_PROVIDERS = ("local", "hashing")
+
+
+class SettingsError(ValueError):
+    """A setting has a value that can't be used; the message names it and the remedy."""
+
+
+def _variable(name: str) -> dict[str, str]:
+    return {"variable": PREFIX + name}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the server was told to be.
+
+    Args:
+        host: address to listen on. One that others can reach needs `api_key`.
+        port: TCP port, 1 to 65535.
+        data_dir: folder of everything the server keeps; None is the system's place for application data.
+        log_level: one of `LOG_LEVELS`.
+        api_key: when set, every request but the health checks must carry ``Authorization: Bearer <key>``.
+        embeddings_provider: ``local`` is the bundled model; ``hashing`` needs none and understands no meaning
+            (for tests).
+        threads: threads that numeric libraries may use; keeps a recall from taking every core.
+        max_body_bytes: a larger request body is refused with 413.
+
+    Example:
+        >>> Settings.from_environment({"HINDSIGHT_API_PORT": "9000"}).port
+        9000
+    """
+
+    host: str = field(default="127.0.0.1", metadata=_variable("HOST"))
+    port: int = field(default=8888, metadata=_variable("PORT"))
+    data_dir: Path | None = field(default=None, metadata=_variable("DATA_DIR"))
+    log_level: str = field(default="info", metadata=_variable("LOG_LEVEL"))
+    api_key: str | None = field(default=None, repr=False, metadata=_variable("TENANT_API_KEY"))
+    embeddings_provider: str = field(default="local", metadata=_variable("EMBEDDINGS_PROVIDER"))
+    threads: int = field(default=2, metadata=_variable("THREADS"))
+    max_body_bytes: int = field(default=64 * 1024 * 1024, metadata=_variable("MAX_BODY_BYTES"))
+
+    def __post_init__(self) -> None:
+        _check_choice(self, "log_level", LOG_LEVELS)
+        _check_choice(self, "embeddings_provider", EMBEDDINGS_PROVIDERS)
+        _check_range(self, "port", 1, 65535)
+        _check_range(self, "threads", 1, 256)
+        _check_range(self, "max_body_bytes", 1024, 2**40)
+        if self.api_key is None and not is_loopback(self.host):
+            raise SettingsError(
+                f"refusing to listen on {self.host} without a key: others could read and change every memory. "
+                f"Set {variable_of('api_key')}, or listen on 127.0.0.1."
+            )
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str], **given: Any) -> Settings:
+        """Settings from `environ`; what is `given` and not None wins. Blank variables count as unset.
+
+        Raises:
+            SettingsError: a value can't be used.
+        """
+        values: dict[str, Any] = {}
+        for setting in fields(cls):
+            text = environ.get(setting.metadata["variable"], "").strip()
+            if text:
+                values[setting.name] = _convert(setting.name, text)
+        values.update({name: value for name, value in given.items() if value is not None})
+        return cls(**values)
+
+    def folder(self) -> Path:
+        """The data folder: the one that was given, else the system's place for this user's application data."""
+        if self.data_dir is not None:
+            return self.data_dir.expanduser()
+        import platformdirs
+
+        return Path(platformdirs.user_data_dir("hindsight", appauthor=False))
+
+
+def variable_of(name: str) -> str:
+    """The environment variable of a setting."""
+    return str(next(setting.metadata["variable"] for setting in fields(Settings) if setting.name == name))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach `host`. A name other than ``localhost`` counts as reachable."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+_INTEGERS = ("port", "threads", "max_body_bytes")
+
+
+def _convert(name: str, text: str) -> Any:
+    if name == "data_dir":
+        return Path(text)
+    if name in ("log_level", "embeddings_provider"):
+        return text.lower()
+    if name not in _INTEGERS:
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise SettingsError(f"{variable_of(name)} must be a whole number, not {text!r}.") from None
+
+
+def _check_choice(settings: Settings, name: str, choices: tuple[str, ...]) -> None:
+    value = getattr(settings, name)
+    if value not in choices:
+        raise SettingsError(f"{variable_of(name)} must be one of {', '.join(choices)}, not {value!r}.")
+
+
+def _check_range(settings: Settings, name: str, low: int, high: int) -> None:
+    value = getattr(settings, name)
+    if not low <= value <= high:
+        raise SettingsError(f"{variable_of(name)} must lie between {low} and {high}, not {value}.")
