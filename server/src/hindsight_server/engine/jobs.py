@@ -69,7 +69,7 @@ class JobRunner:
         """Let `handler` do the jobs of a type."""
         self._handlers[type_] = handler
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Begin taking jobs, in tasks of the running event loop."""
         self._stopping = False
         self._slots = [asyncio.create_task(self._work(), name=f"jobs-{n}") for n in range(self._options.slots)]

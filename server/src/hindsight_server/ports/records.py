@@ -116,14 +116,17 @@ class FactWrite:
 class DocumentWrite:
     """One document's part of a retain. Several parts of one document in a write are applied in order.
 
-    The part's `context`, `metadata` and `tags` are those of its facts; the document's own are the latest part's (tags: of all
-    its parts). With `REPLACE`, `chunks` are all the chunks the document will have; those whose hash is in `kept_hashes` bring no facts,
-    since the stored ones are kept (`StaleDocument` is raised if such a chunk is not there any more). With `APPEND`,
-    positions continue after what the document holds, whatever was added meanwhile.
+    The part's `context`, `metadata` and `tags` are those of its facts; the document's own are the latest part's (tags:
+    of all its parts). With `REPLACE`, `chunks` are all the chunks the document will have; those whose hash is in
+    `kept_hashes` bring no facts, since the stored ones are kept (`StaleDocument` is raised if such a chunk is not there
+    any more). With `APPEND`, positions continue after what the document holds, whatever was added meanwhile.
 
     Args:
         text: the part's text; reading a document joins its parts (JSON arrays are merged, else a newline between).
         entities: mentions to add to the facts are already in `facts`; nothing is added here.
+        source: how the part was retained (JSON-able), kept beside its text and handed back by `document_parts`.
+        expected_hash: with `REPLACE`, the document's content hash as the writer read it; `StaleDocument` is raised when
+            it has another one by now. None does not look.
     """
 
     document_id: str
@@ -139,6 +142,8 @@ class DocumentWrite:
     facts: tuple[FactWrite, ...] = ()
     kept_hashes: frozenset[str] = frozenset()
     observation_scopes: object | None = None
+    source: Mapping[str, Any] = field(default_factory=dict)
+    expected_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +152,10 @@ class RetainWrite:
 
     Args:
         operation: recorded in the same transaction (a finished synchronous retain, or a pending job).
-        finishes: id of the job that this write completes; its pending facts are replaced by `documents`.
+        finishes: id of the job that this write completes. The texts and chunks of `documents` are those that the job's
+            own write stored; only their facts are new and take the places of the job's pending ones, whatever was
+            appended to the document meanwhile. A document that was replaced or deleted since is left alone; a job that
+            is gone or cancelled makes the write a no-op.
     """
 
     bank_id: str
@@ -215,10 +223,7 @@ class DocumentPart:
     """What one retain brought to a document, so that it can be extracted again as it came."""
 
     text: str
-    context: str | None = None
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    tags: tuple[str, ...] = ()
-    timestamp: datetime | None = None
+    source: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,7 +71,8 @@ class Store(Protocol):
     async def retain(self, write: RetainWrite) -> RetainResult:
         """Store a retain in one transaction, creating the bank when needed.
 
-        Raises Conflict when the operation's id belongs to another bank, type or content, StaleDocument as `DocumentWrite` says.
+        Raises Conflict when the operation's id belongs to another bank, type or content, StaleDocument as
+        `DocumentWrite` says.
         """
         ...
 
@@ -189,15 +190,21 @@ class Store(Protocol):
         error: str | None = None,
         retry_at: datetime | None = None,
     ) -> None:
-        """Set the outcome; `pending` hands it back for another try, not before `retry_at`. A cancelled operation stays cancelled."""
+        """Set the outcome; `pending` hands it back for another try, not before `retry_at`.
+
+        A cancelled operation stays cancelled.
+        """
         ...
 
     async def renew_operation(self, operation: Operation, now: datetime, lease_seconds: float) -> bool:
-        """Lengthen the lease of a claimed operation; False when it is not `processing` any more (cancelled, deleted)."""
+        """Lengthen the lease of a claimed operation; False when it is not `processing` any more."""
         ...
 
     async def requeue_operation(self, bank_id: str, operation_id: str, now: datetime) -> bool:
-        """Make a failed or cancelled operation, or one that waits for its next try, pending at once. False in any other state."""
+        """Make a failed or cancelled operation, or one that waits for its next try, pending at once.
+
+        False in any other state.
+        """
         ...
 
     async def cancel_operation(self, bank_id: str, operation_id: str, now: datetime) -> bool: ...

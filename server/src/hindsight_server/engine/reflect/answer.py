@@ -79,7 +79,7 @@ def compose(
     used = count_tokens("\n".join(lines))
     cited: list[Fact] = []
     for fact in facts:
-        line = f"- {quoted(fact)}{_when(fact, phrases)} [{len(cited) + 1}]"
+        line = f"- “{quoted(fact)}”{_when(fact, phrases)} [{len(cited) + 1}]"
         used += count_tokens(line) + 1
         if cited and used > max_tokens:
             break
@@ -89,11 +89,9 @@ def compose(
 
 
 def quoted(fact: Fact) -> str:
-    """The words of a fact on one line, with nothing in them that Markdown would take for a link, a heading or a cite."""
+    """The words of a fact, verbatim but on one line, cut when they are very long."""
     words = " ".join(fact.text.split())
-    if len(words) > _MAX_QUOTE:
-        words = words[: _MAX_QUOTE - 1].rstrip() + "…"
-    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", words)
+    return words if len(words) <= _MAX_QUOTE else words[: _MAX_QUOTE - 1].rstrip() + "…"
 
 
 def written_date(start: date, end: date, phrases: Phrases) -> str:

@@ -71,7 +71,8 @@ class Reflector:
                 "that there is nothing. Try again."
             )
         phrases = phrases_for(question)
-        text, cited = phrases.nothing, ()
+        text: str = phrases.nothing
+        cited: tuple[Fact, ...] = ()
         if evidence:
             text, cited = compose(evidence, phrases, degraded, asked.max_tokens, self._analyzer.count_tokens)
         return ReflectOutcome(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from hindsight_server.domain.errors import BadRequest, InvalidInput
-from hindsight_server.domain.ids import new_id
 from hindsight_server.domain.model import EntityMention, RetainItem, UpdateMode
 from hindsight_server.domain.text import clean_text
 from hindsight_server.engine.retain.types import ItemInput, RetainLimits
@@ -41,15 +40,24 @@ def check_bank_id(bank_id: str) -> str:
 
 
 def check_items(
-    items: Sequence[ItemInput], document_tags: Sequence[str], now: datetime, limits: RetainLimits
+    items: Sequence[ItemInput],
+    document_tags: Sequence[str],
+    new_document_id: Callable[[int], str],
+    now: datetime,
+    limits: RetainLimits,
 ) -> list[CheckedItem]:
-    """All items in shape, or InvalidInput naming the first item and field that can't be stored."""
+    """All items in shape, or InvalidInput naming the first item and field that can't be stored.
+
+    Args:
+        new_document_id: makes the document id of an item (by its index) that names none.
+        now: the time of items that give none.
+    """
     if not items:
         raise InvalidInput("items is empty; send at least one item.", field="items")
     if len(items) > limits.items:
         raise InvalidInput(f"items holds {len(items)} items; at most {limits.items} fit one request.", field="items")
-    shared_tags = _tags(document_tags, "document_tags", limits)
-    return [_check(item, f"items[{index}]", shared_tags, now, limits) for index, item in enumerate(items)]
+    request = _Request(_tags(document_tags, "document_tags", limits), now, limits)
+    return [_check(item, f"items[{index}]", new_document_id(index), request) for index, item in enumerate(items)]
 
 
 def fingerprint(items: Sequence[CheckedItem]) -> str:
@@ -64,29 +72,40 @@ def fingerprint(items: Sequence[CheckedItem]) -> str:
     return digest.hexdigest()
 
 
-def _check(
-    given: ItemInput, path: str, shared_tags: tuple[str, ...], now: datetime, limits: RetainLimits
-) -> CheckedItem:
-    document_id = given.document_id
-    if document_id is not None and not document_id.strip():
-        document_id = None
-    mode = _mode(given.update_mode, document_id, path)
-    timestamp, given_time = _timestamp(given.timestamp, f"{path}.timestamp", now)
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What all items of a request share."""
+
+    tags: tuple[str, ...]
+    now: datetime
+    limits: RetainLimits
+
+
+def _check(given: ItemInput, path: str, new_document_id: str, request: _Request) -> CheckedItem:
+    limits = request.limits
+    document_id = _document_id(given.document_id, f"{path}.document_id", limits)
+    timestamp, given_time = _timestamp(given.timestamp, f"{path}.timestamp", request.now)
     tags = _tags(given.tags or (), f"{path}.tags", limits)
     item = RetainItem(
         content=_content(given.content, f"{path}.content", limits),
-        document_id=_identifier(document_id, f"{path}.document_id", limits.short_chars) if document_id else new_id(),
+        document_id=document_id or new_document_id,
         document_given=document_id is not None,
         timestamp=timestamp,
         context=clean_text(given.context).strip() or None if given.context else None,
         metadata=_metadata(given.metadata, f"{path}.metadata", limits),
         entities=_entities(given, f"{path}.entities", limits),
-        tags=tuple(dict.fromkeys((*tags, *shared_tags))),
-        update_mode=mode,
+        tags=tuple(dict.fromkeys((*tags, *request.tags))),
+        update_mode=_mode(given.update_mode, document_id, path),
         observation_scopes=check_scopes(given.observation_scopes, f"{path}.observation_scopes"),
         strategy=given.strategy or None,
     )
     return CheckedItem(item, given_time)
+
+
+def _document_id(given: str | None, field: str, limits: RetainLimits) -> str | None:
+    if given is None or not given.strip():
+        return None
+    return _identifier(given, field, limits.short_chars)
 
 
 def _mode(value: str | None, document_id: str | None, path: str) -> UpdateMode:

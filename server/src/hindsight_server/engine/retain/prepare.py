@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from hindsight_server.domain.identity import TurnPlace, session_key
 from hindsight_server.domain.ids import content_hash, new_id
 from hindsight_server.domain.model import (
     EntityMention,
@@ -14,9 +15,9 @@ from hindsight_server.domain.model import (
     RetainItem,
     UpdateMode,
 )
-from hindsight_server.domain.sessions import explicit_session
 from hindsight_server.engine.indexing import Indexer, embedded_text
 from hindsight_server.engine.retain.items import CheckedItem
+from hindsight_server.engine.retain.source import to_source
 from hindsight_server.ports.embedder import Encoding
 from hindsight_server.ports.extractor import ExtractionOptions, Extractor
 from hindsight_server.ports.records import ChunkWrite, DocumentWrite, FactWrite
@@ -29,12 +30,14 @@ class Part:
     Args:
         mode: whether it begins its document anew or goes behind what is there; settled over the whole request.
         stored_hashes: hashes of the chunks that the document holds now; such chunks keep their facts.
+        expected_hash: the content hash that the document must still have when the part replaces it.
     """
 
     checked: CheckedItem
     options: ExtractionOptions
     mode: UpdateMode
     stored_hashes: frozenset[str] = frozenset()
+    expected_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,9 @@ def _document(part: Part, extraction: Extraction, indexer: Indexer, state: FactS
     )
     kept = part.stored_hashes.intersection(chunk.content_hash for chunk in chunks)
     kept_indexes = {chunk.index for chunk in chunks if chunk.content_hash in kept}
-    session = explicit_session(item.tags, item.metadata)
+    # Only what the caller named; sessions by document or context are told at query time.
+    place = TurnPlace(document_id=item.document_id, turn_index=0, tags=item.tags, metadata=item.metadata)
+    session = session_key(place, turn_count=1)
     facts = tuple(
         _fact(_completed(fact, item), indexer, session, state)
         for fact in extraction.facts
@@ -130,6 +135,8 @@ def _document(part: Part, extraction: Extraction, indexer: Indexer, state: FactS
         facts=facts,
         kept_hashes=kept,
         observation_scopes=item.observation_scopes,
+        source=to_source(part.checked),
+        expected_hash=part.expected_hash,
     )
 
 

@@ -9,12 +9,18 @@ from dataclasses import replace
 from typing import Any
 
 from hindsight_server.domain.errors import BankNotFound, InvalidInput, StaleDocument
+from hindsight_server.domain.identity import made_document_id
 from hindsight_server.domain.ids import new_id
 from hindsight_server.domain.model import FactState, UpdateMode
 from hindsight_server.engine import config as settings
 from hindsight_server.engine.indexing import Indexer
 from hindsight_server.engine.retain.items import CheckedItem, check_bank_id, check_items, fingerprint
-from hindsight_server.engine.retain.payload import from_payload, to_payload
+from hindsight_server.engine.retain.payload import (
+    document_to_reprocess,
+    from_payload,
+    reprocess_payload,
+    to_payload,
+)
 from hindsight_server.engine.retain.prepare import (
     Part,
     Prepared,
@@ -23,6 +29,7 @@ from hindsight_server.engine.retain.prepare import (
     texts_to_encode,
     with_encodings,
 )
+from hindsight_server.engine.retain.source import from_source
 from hindsight_server.engine.retain.types import ItemInput, RetainLimits, RetainOutcome
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.extractor import Extractor
@@ -86,7 +93,10 @@ class Retainer:
         """
         check_bank_id(bank_id)
         operation_id = _operation_id(operation_id)
-        checked = check_items(items, document_tags, self._clock.now(), self._limits)
+        def new_document_id(index: int) -> str:
+            return made_document_id(bank_id=bank_id, operation_id=operation_id, item_index=index)
+
+        checked = check_items(items, document_tags, new_document_id, self._clock.now(), self._limits)
         asked = fingerprint(checked)
         if operation_id and (known := await self._known(bank_id, operation_id)) and known.fingerprint == asked:
             return _replayed(bank_id, known, run_async)
@@ -103,12 +113,35 @@ class Retainer:
         raise AssertionError("unreachable")
 
     async def reprocess(self, bank_id: str, document_id: str) -> Operation:
-        """Add a job that extracts a stored document again, with the bank's settings of now. Raises NotFound."""
-        raise NotImplementedError
+        """Add a job that extracts a stored document again, with the bank's settings of then.
+
+        Raises:
+            NotFound: the bank or the document does not exist.
+        """
+        document = await self._store.get_document(bank_id, document_id)
+        now = self._clock.now()
+        operation = Operation(
+            bank_id=bank_id,
+            operation_id=new_id(),
+            type=RETAIN,
+            status="pending",
+            fingerprint=document.content_hash,
+            payload=reprocess_payload(document_id),
+            items_count=1,
+            created_at=now,
+            updated_at=now,
+        )
+        added = await self._store.add_operation(operation)
+        self._on_job()
+        return added
 
     async def run_job(self, operation: Operation) -> Mapping[str, Any]:
-        """Do the work of an asynchronous retain: its pending facts become extracted ones, in one transaction."""
-        parts = from_payload(operation.payload or {})
+        """Do the work of a retain job, in one transaction. Doing it twice equals doing it once."""
+        payload = operation.payload or {}
+        document_id = document_to_reprocess(payload)
+        if document_id is not None:
+            return await self._extract_again(operation.bank_id, document_id)
+        parts = from_payload(payload)
         prepared = await asyncio.to_thread(prepare, parts, self._extractor, self._indexer)
         documents, unencoded = await self._encoded(prepared.documents)
         write = RetainWrite(
@@ -119,6 +152,32 @@ class Retainer:
         )
         await self._store.retain(write)
         return _result(documents, prepared, unencoded)
+
+    async def _extract_again(self, bank_id: str, document_id: str) -> Mapping[str, Any]:
+        for attempt in range(1, _TRIES + 1):
+            parts = await self._stored_parts(bank_id, document_id)
+            prepared = await asyncio.to_thread(prepare, parts, self._extractor, self._indexer)
+            documents, unencoded = await self._encoded(prepared.documents)
+            try:
+                await self._store.retain(
+                    RetainWrite(bank_id=bank_id, documents=tuple(documents), now=self._clock.now())
+                )
+            except StaleDocument:
+                if attempt == _TRIES:
+                    raise
+            else:
+                return _result(documents, prepared, unencoded)
+        raise AssertionError("unreachable")
+
+    async def _stored_parts(self, bank_id: str, document_id: str) -> list[Part]:
+        """A document's parts as they were retained, to replace it with; tags given to it later win over theirs."""
+        document = await self._store.get_document(bank_id, document_id)
+        stored = await self._store.document_parts(bank_id, document_id)
+        items = [from_source(part.text, document_id, part.source) for part in stored]
+        if {tag for one in items for tag in one.item.tags} != set(document.tags):
+            items = [replace(one, item=replace(one.item, tags=document.tags)) for one in items]
+        parts = await self._plan(bank_id, items)
+        return [replace(parts[0], expected_hash=document.content_hash), *parts[1:]]
 
     async def _write(
         self, bank_id: str, parts: Sequence[Part], asked: str, operation_id: str | None, run_async: bool
