@@ -1,0 +1,61 @@
+"""The settings of a bank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.engine.config import CONFIG_KEYS, checked_updates, extraction_options, not_applied, resolve
+
+
+@pytest.mark.parametrize(
+    ("updates", "message"),
+    [
+        ({"no_such_setting": 1}, "no bank setting"),
+        ({"HINDSIGHT_API_LLM_API_KEY": "k"}, "no bank setting"),
+        ({"retain_extraction_mode": "fancy"}, "concise, verbose"),
+        ({"retain_extraction_mode": "custom"}, "language model"),
+        ({"retain_chunk_size": "3000"}, "whole number"),
+        ({"retain_chunk_size": True}, "whole number"),
+        ({"retain_chunk_size": 10}, "at least 200"),
+        ({"disposition_empathy": 6}, "between 1 and 5"),
+        ({"enable_text_search": 1}, "true or false"),
+        ({"retain_strategies": {"quick": 3}}, "object"),
+        ({"retain_strategies": {"quick": {"retain_extraction_mode": "fancy"}}}, "concise, verbose"),
+        ({"retain_strategies": {"quick": {"enable_text_search": True}}}, "part of a strategy"),
+    ],
+)
+def test_bad_settings_are_refused_with_the_reason(updates: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        checked_updates(updates)
+
+
+def test_environment_names_and_null_are_taken() -> None:
+    assert checked_updates({"HINDSIGHT_API_RETAIN_CHUNK_SIZE": 500, "retain_mission": None}) == {
+        "retain_chunk_size": 500,
+        "retain_mission": None,
+    }
+
+
+def test_every_setting_has_a_value() -> None:
+    resolved = resolve({"retain_chunk_size": 500, "of_a_later_version": 1})
+    assert set(resolved) == set(CONFIG_KEYS)
+    assert resolved["retain_chunk_size"] == 500
+    assert resolved["retain_extraction_mode"] == "concise"
+
+
+def test_what_needs_a_language_model_is_said() -> None:
+    assert not_applied({"retain_mission": "people", "retain_chunk_size": 500}) == ("retain_mission",)
+
+
+def test_a_strategy_overrides_the_settings() -> None:
+    config = resolve({"retain_strategies": {"whole": {"retain_extraction_mode": "chunks"}}, "retain_chunk_size": 400})
+    assert extraction_options(config, None, "f").mode == "concise"
+    chosen = extraction_options(config, "whole", "f")
+    assert (chosen.mode, chosen.chunk_size) == ("chunks", 400)
+    config["retain_default_strategy"] = "whole"
+    assert extraction_options(config, None, "f").mode == "chunks"
+    with pytest.raises(InvalidInput, match="no strategy 'other'"):
+        extraction_options(config, "other", "items[3].strategy")
