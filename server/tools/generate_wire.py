@@ -138,7 +138,8 @@ def default_of(schema: dict[str, Any], kind: str) -> str:
 
 
 def responses(schemas: dict[str, Any]) -> str:
-    text = HEAD + "from typing import Any, Literal, NotRequired, TypedDict\n"
+    text = HEAD + "from typing import Any, Literal\n\n"
+    text += "from typing_extensions import NotRequired, TypedDict  # pydantic reads no other before Python 3.12\n"
     for name in closure(RESPONSES, schemas):
         schema = schemas[name]
         if "properties" not in schema:

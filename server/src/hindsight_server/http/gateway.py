@@ -26,6 +26,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 logger = logging.getLogger(__name__)
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:\-]{1,128}")
+_LOCAL_HOST = re.compile(rb"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
 _OPEN = ("/health", "/health/live", "/health/ready", "/version")
 _CLIENT_CLOSED = 499
 
@@ -97,7 +98,10 @@ class Gateway:
             watch.cancel()
 
     def _authorize(self, scope: Scope) -> None:
-        if self._key is None or scope["path"] in _OPEN:
+        if self._key is None:
+            _check_local(scope)
+            return
+        if scope["path"] in _OPEN:
             return
         scheme, _, key = _header(scope, b"authorization").partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(key.strip(), self._key):
@@ -167,6 +171,19 @@ class _Answer:
         lines = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
         await self.send({"type": "http.response.start", "status": status, "headers": lines})
         await self.send({"type": "http.response.body", "body": body})
+
+
+def _check_local(scope: Scope) -> None:
+    """Without a key, keep out web pages: a browser on this machine would carry their requests to us.
+
+    A page of another site is told by its ``Origin``; one that points its own name at this machine (DNS rebinding), by
+    the name in ``Host``.
+    """
+    host, origin = _header(scope, b"host"), _header(scope, b"origin")
+    if host and not _LOCAL_HOST.fullmatch(host):
+        raise Refused(403, "A server without a key answers to local names only. Set HINDSIGHT_API_TENANT_API_KEY.")
+    if origin and origin.partition(b"://")[2] != host:
+        raise Refused(403, "A server without a key answers no pages of other sites. Set HINDSIGHT_API_TENANT_API_KEY.")
 
 
 def _raw_path(scope: Scope) -> str:

@@ -8,7 +8,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.domain.tags import TagAnd, TagFilter, TagLeaf, TagNot, TagOr, TagsMatch
-from hindsight_server.http.parsing import loads
 from hindsight_server.http.wire.requests import TagGroupAnd, TagGroupLeaf, TagGroupNot, TagGroupOr
 
 TagGroup = TagGroupLeaf | TagGroupAnd | TagGroupOr | TagGroupNot
@@ -38,8 +37,8 @@ def groups_from_text(text: str | None) -> list[TagGroup] | None:
     if not text:
         return None
     try:
-        return TypeAdapter(list[TagGroup]).validate_python(loads(text.encode()))
-    except (ValidationError, ValueError):
+        return TypeAdapter(list[TagGroup]).validate_json(text)
+    except ValidationError:
         raise InvalidInput("tag_groups must be a JSON list of tag groups.", field="tag_groups") from None
 
 

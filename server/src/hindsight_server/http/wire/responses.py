@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal
+
+from typing_extensions import NotRequired, TypedDict  # pydantic reads no other before Python 3.12
 
 
 class LivenessResponse(TypedDict):

@@ -1,0 +1,61 @@
+"""Settings of the server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hindsight_server.settings import Settings, SettingsError
+
+
+def test_defaults_are_local() -> None:
+    settings = Settings.from_environment({})
+    assert (settings.host, settings.port) == ("127.0.0.1", 8888)
+    assert settings.embeddings_provider == "local"
+    assert settings.folder().is_absolute()
+
+
+def test_what_is_given_beats_the_environment_which_beats_the_default() -> None:
+    environ = {"HINDSIGHT_API_PORT": "9000", "HINDSIGHT_API_DATA_DIR": "/tmp/x", "HINDSIGHT_API_LOG_LEVEL": "DEBUG"}
+    settings = Settings.from_environment(environ, port=9001, host=None)
+    assert settings.port == 9001
+    assert settings.data_dir == Path("/tmp/x")
+    assert settings.log_level == "debug"
+
+
+def test_the_variables_of_clients_configure_nothing() -> None:
+    client = {"HINDSIGHT_API_URL": "http://x", "HINDSIGHT_API_KEY": "k", "HINDSIGHT_BANK_ID": "b"}
+    assert Settings.from_environment(client) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "part"),
+    [
+        ("PORT", "http", "whole number"),
+        ("PORT", "70000", "between"),
+        ("THREADS", "0", "between"),
+        ("LOG_LEVEL", "loud", "must be one of"),
+        ("EMBEDDINGS_PROVIDER", "cloud", "must be one of"),
+    ],
+)
+def test_a_bad_value_names_its_variable(name: str, value: str, part: str) -> None:
+    with pytest.raises(SettingsError, match=f"HINDSIGHT_API_{name} .*{part}"):
+        Settings.from_environment({f"HINDSIGHT_API_{name}": value})
+
+
+@pytest.mark.feature("O8")
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"])
+def test_a_reachable_address_needs_a_key(host: str) -> None:
+    with pytest.raises(SettingsError, match="HINDSIGHT_API_TENANT_API_KEY"):
+        Settings.from_environment({"HINDSIGHT_API_HOST": host})
+    Settings.from_environment({"HINDSIGHT_API_HOST": host, "HINDSIGHT_API_TENANT_API_KEY": "k"})
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
+def test_loopback_needs_none(host: str) -> None:
+    Settings.from_environment({"HINDSIGHT_API_HOST": host})
+
+
+def test_the_key_is_never_shown() -> None:
+    assert "s3cret" not in repr(Settings(api_key="s3cret"))
