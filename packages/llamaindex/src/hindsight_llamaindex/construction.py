@@ -1,0 +1,261 @@
+"""How a memory is made, dumped and copied: its fields, its factories, its client."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.bridge.pydantic import BaseModel, Field, PrivateAttr
+from llama_index.core.memory.types import BaseMemory
+
+from hindsight_adapter_core import (
+    ConversationLog,
+    Deadlines,
+    MemoryOperations,
+    MemoryOptions,
+    Origin,
+    SerializationError,
+    SettingsError,
+    check_template,
+    open_memory,
+)
+
+from ._client import PACKAGE
+from .defaults import DEFAULT_BUDGET, DEFAULT_CONTEXT, DEFAULT_MAX_TOKENS, DEFAULT_TAGS_MATCH, given
+from .session import Session
+
+__all__ = ["DEFAULT_SYSTEM_PROMPT", "MemoryBase"]
+
+DEFAULT_SYSTEM_PROMPT = (
+    "Below are relevant memories from previous conversations:\n\n{memories}\n\n"
+    "Use these memories to provide more personalized and contextual responses."
+)
+
+
+class MemoryBase(BaseMemory):
+    """Fields and factories of :class:`hindsight_llamaindex.HindsightMemory`, which describes them."""
+
+    bank_id: str = Field(frozen=True, description="The memory bank.")
+    context: str = Field(default="llamaindex", frozen=True, description="Label of where stored text comes from.")
+    budget: str = Field(default="mid", frozen=True, description="Search depth: low, mid or high.")
+    max_tokens: int = Field(default=4096, frozen=True, description="Upper bound of a recall, in tokens.")
+    tags: list[str] | None = Field(default=None, frozen=True, description="Tags put on everything stored.")
+    recall_tags: list[str] | None = Field(default=None, frozen=True, description="Tags that recall filters by.")
+    recall_tags_match: str = Field(default="any", frozen=True, description="How recall_tags match.")
+    system_prompt: str = Field(default=DEFAULT_SYSTEM_PROMPT, frozen=True, description="Template with {memories}.")
+    chat_history_limit: int = Field(default=100, frozen=True, description="Messages kept in the local buffer.")
+    mission: str | None = Field(default=None, frozen=True, description="What the bank is for.")
+    hindsight_api_url: str | None = Field(default=None, frozen=True, description="Server address.")
+    chat_history: list[ChatMessage] = Field(default_factory=list, description="Set by dumps: the local buffer.")
+    conversation: dict[str, Any] | None = Field(default=None, description="Set by dumps: what is stored already.")
+
+    _operations: MemoryOperations = PrivateAttr()
+    _session: Session = PrivateAttr()
+
+    def __init__(
+        self,
+        client: Any = None,
+        mission: str | None = None,
+        *,
+        hindsight_api_url: str | None = None,
+        api_key: str | None = None,
+        deadlines: Deadlines | None = None,
+        **fields: Any,
+    ) -> None:
+        fields.pop("class_name", None)
+        unknown = sorted(set(fields) - set(type(self).model_fields))
+        if unknown:
+            raise SettingsError(f"HindsightMemory knows no {', '.join(unknown)}")
+        options = MemoryOptions(
+            bank_id=fields.pop("bank_id", None),
+            hindsight_api_url=hindsight_api_url,
+            budget=given(fields.pop("budget", None)),
+            max_tokens=given(fields.pop("max_tokens", None)),
+            tags=fields.pop("tags", None),
+            recall_tags=fields.pop("recall_tags", None),
+            recall_tags_match=given(fields.pop("recall_tags_match", None)),
+            retain_context=given(fields.pop("context", None)),
+            mission=mission,
+            deadlines=deadlines,
+        )
+        operations = open_memory(PACKAGE, options, client=client, api_key=api_key)
+        super().__init__(**_resolved(operations), **fields)
+        check_template(self.system_prompt, name="system_prompt")
+        if self.chat_history_limit <= 0:
+            raise SettingsError(f"chat_history_limit must be a positive number, not {self.chat_history_limit}")
+        self._operations = operations
+        known = self.conversation
+        self._session = Session(
+            operations.new_log() if known is None else ConversationLog.from_dict(known),
+            limit=self.chat_history_limit,
+            template=self.system_prompt,
+            messages=self.chat_history,
+            complete=known is None or bool(known.get("complete")),
+        )
+        self._sync_fields()
+
+    @classmethod
+    def from_client(  # noqa: PLR0913 - the documented signature
+        cls,
+        client: Any,
+        bank_id: str,
+        *,
+        mission: str | None = None,
+        context: str = DEFAULT_CONTEXT,
+        budget: str = DEFAULT_BUDGET,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        tags: list[str] | None = None,
+        recall_tags: list[str] | None = None,
+        recall_tags_match: str = DEFAULT_TAGS_MATCH,
+        system_prompt: str = DEFAULT_SYSTEM_PROMPT,
+        chat_history_limit: int = 100,
+    ) -> Self:
+        """A memory over a client of yours, which stays yours to close.
+
+        What is left at its default is taken from ``configure()``, if that was called.
+
+        Args:
+            client: a ``hindsight_client.Hindsight``, or anything with its methods.
+            bank_id: the memory bank.
+            mission: what the bank is for; given one, the bank is created before its first use.
+            context: label of where stored text comes from.
+            budget: search depth: ``low``, ``mid`` or ``high``.
+            max_tokens: upper bound of a recall, in tokens.
+            tags: tags put on everything stored.
+            recall_tags: tags that recall filters by.
+            recall_tags_match: ``any``, ``all``, ``any_strict``, ``all_strict`` or ``exact``.
+            system_prompt: template around the memories; must hold ``{memories}``, other braces are plain text.
+            chat_history_limit: how many messages the local buffer keeps; the oldest are dropped.
+
+        Raises:
+            SettingsError: an argument is out of its range.
+        """
+        return cls(
+            client=client,
+            bank_id=bank_id,
+            mission=mission,
+            context=context,
+            budget=budget,
+            max_tokens=max_tokens,
+            tags=tags,
+            recall_tags=recall_tags,
+            recall_tags_match=recall_tags_match,
+            system_prompt=system_prompt,
+            chat_history_limit=chat_history_limit,
+        )
+
+    @classmethod
+    def from_url(cls, hindsight_api_url: str, bank_id: str, *, api_key: str | None = None, **options: Any) -> Self:
+        """A memory over the server at ``hindsight_api_url``.
+
+        Args:
+            hindsight_api_url: server address.
+            bank_id: the memory bank.
+            api_key: bearer key; default ``configure()``, ``HINDSIGHT_API_KEY``.
+            **options: the keyword arguments of :meth:`from_client`.
+
+        Example:
+            >>> memory = HindsightMemory.from_url("http://localhost:8888", "user-123", budget="low")
+            >>> memory.budget
+            'low'
+        """
+        return cls.from_defaults(bank_id, hindsight_api_url=hindsight_api_url, api_key=api_key, **options)
+
+    @classmethod
+    def from_defaults(  # noqa: PLR0913 - the documented signature
+        cls,
+        bank_id: str | None = None,
+        *,
+        client: Any = None,
+        hindsight_api_url: str | None = None,
+        api_key: str | None = None,
+        mission: str | None = None,
+        context: str = DEFAULT_CONTEXT,
+        budget: str = DEFAULT_BUDGET,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        tags: list[str] | None = None,
+        recall_tags: list[str] | None = None,
+        recall_tags_match: str = DEFAULT_TAGS_MATCH,
+        system_prompt: str = DEFAULT_SYSTEM_PROMPT,
+        chat_history_limit: int = 100,
+        **options: Any,
+    ) -> Self:
+        """A memory whose client is found as for the tools: ``configure()``, environment, the vendor's cloud.
+
+        Args:
+            bank_id: the memory bank; default ``HINDSIGHT_BANK_ID``.
+            client: a client of yours; it wins over address and key.
+            hindsight_api_url: server address.
+            api_key: bearer key.
+            mission, context, budget, max_tokens, tags, recall_tags, recall_tags_match, system_prompt,
+                chat_history_limit: as in :meth:`from_client`.
+            **options: ``deadlines`` (time limits in seconds) and ``chat_history`` (messages to begin with, which are
+                not stored again).
+
+        Raises:
+            MissingBankError: no bank is named.
+            SettingsError: an argument is out of its range, or unknown.
+        """
+        return cls(
+            client=client,
+            hindsight_api_url=hindsight_api_url,
+            api_key=api_key,
+            bank_id=bank_id,
+            mission=mission,
+            context=context,
+            budget=budget,
+            max_tokens=max_tokens,
+            tags=tags,
+            recall_tags=recall_tags,
+            recall_tags_match=recall_tags_match,
+            system_prompt=system_prompt,
+            chat_history_limit=chat_history_limit,
+            **options,
+        )
+
+    def explain(self) -> dict[str, tuple[Any, Origin]]:
+        """Every setting with where its value came from, e.g. ``{"budget": ("high", "configure()")}``."""
+        return self._operations.settings.explain()
+
+    def close(self) -> None:
+        """Close the HTTP session in use; the next call opens it again. A client of yours is left alone."""
+        self._operations.close()
+
+    async def aclose(self) -> None:
+        """Async twin of :meth:`close`."""
+        await self._operations.aclose()
+
+    def _sync_fields(self) -> None:
+        # Dumps and pickles are made of fields.
+        self.chat_history = self._session.messages
+        self.conversation = self._session.to_dict()
+
+    def __getstate__(self) -> dict[Any, Any]:
+        if self._operations.handle.url is None:
+            raise SerializationError(
+                "client: this memory cannot be pickled, for its client shows no base_url to reconnect to; "
+                "build it with from_url instead"
+            )
+        # Fields say everything; what is private is built again from them. None of them holds a key.
+        return {**BaseModel.__getstate__(self), "__pydantic_private__": None}
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        twin = self.model_copy()
+        twin._session = self._session.copy()
+        twin._sync_fields()
+        return twin
+
+
+def _resolved(operations: MemoryOperations) -> dict[str, Any]:
+    settings = operations.settings
+    return {
+        "bank_id": settings.bank(),
+        "context": settings.context,
+        "budget": settings.budget,
+        "max_tokens": settings.max_tokens,
+        "tags": list(settings.tags) or None,
+        "recall_tags": list(settings.recall_tags) or None,
+        "recall_tags_match": settings.recall_tags_match,
+        "mission": settings.mission,
+        "hindsight_api_url": operations.handle.url,
+    }

@@ -1,0 +1,159 @@
+"""``HindsightMemory``: what is said is stored, and what was said before comes back, without the agent's doing."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from llama_index.core.base.llms.types import ChatMessage
+
+from hindsight_adapter_core import (
+    HindsightError,
+    RecallOutcome,
+    Turn,
+    fill_template,
+    memory_lines,
+)
+
+from .agents import caller_takes_system_message
+from .construction import DEFAULT_SYSTEM_PROMPT, MemoryBase
+from .messages import with_memories
+
+__all__ = ["DEFAULT_SYSTEM_PROMPT", "HindsightMemory"]
+
+logger = logging.getLogger("hindsight_llamaindex")
+
+
+class HindsightMemory(MemoryBase):
+    """A LlamaIndex memory with a local buffer for this conversation and a Hindsight bank for all of them.
+
+    Pass it as ``agent.run(..., memory=memory)``. What users write and what the assistant finally answers is stored,
+    turn by turn, in one document of the bank; before the model is called, memories that fit the last user message are
+    put in front of it. One object is one conversation: make a new one for the next. The memory never makes an agent
+    fail: when the server cannot be reached, a warning is logged and the agent goes on without memories; a turn that
+    could not be stored is not tried again.
+
+    Recalled memories come as a leading system message. Agents that throw such a message away (``ReActAgent`` and
+    ``CodeActAgent`` without a ``system_prompt``) get the same text at the head of the last user message instead.
+    Memories that the buffer holds word for word are left out.
+
+    Use :meth:`from_client`, :meth:`from_url` or :meth:`from_defaults`. Fields can't be changed afterwards, and dumps
+    (``to_dict``, pickle, ``Context.to_dict``) hold no API key: a restored memory finds its client by the dumped
+    address, ``configure()`` and ``HINDSIGHT_API_KEY``. A copy shares the client and goes on in the same document.
+
+    Args:
+        client: a client of yours; without one it is built from ``hindsight_api_url`` and ``api_key``.
+        mission: what the bank is for; given one, the bank is created before its first use.
+        hindsight_api_url: server address.
+        api_key: bearer key.
+        deadlines: time limits in seconds; default retain 15, recall 10, bank creation 15.
+        **fields: the fields of this class.
+
+    Raises:
+        SettingsError: an argument is out of its range, or unknown.
+    """
+
+    @classmethod
+    def class_name(cls) -> str:
+        """``"HindsightMemory"``."""
+        return "HindsightMemory"
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def get(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:
+        """The buffer with the memories that fit ``input``, or else the last user message.
+
+        A query is searched for once in each user turn. When nothing is found, or there is nothing to search for, the
+        buffer comes alone.
+        """
+        leading = not caller_takes_system_message()
+        query, texts = self._session.lookup(input)
+        if texts is None:
+            try:
+                outcome = self._operations.recall(query, bank_id=self.bank_id)
+            except HindsightError as error:
+                outcome = _recall_failed(error)
+            texts = self._session.note_recalled(query, outcome)
+        return self._with(texts, leading)
+
+    async def aget(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:
+        """Async twin of :meth:`get`."""
+        leading = not caller_takes_system_message()
+        query, texts = self._session.lookup(input)
+        if texts is None:
+            try:
+                outcome = await self._operations.arecall(query, bank_id=self.bank_id)
+            except HindsightError as error:
+                outcome = _recall_failed(error)
+            texts = self._session.note_recalled(query, outcome)
+        return self._with(texts, leading)
+
+    def _with(self, texts: tuple[str, ...], leading: bool) -> list[ChatMessage]:
+        block = fill_template(self.system_prompt, memory_lines(texts, style="bullets")) if texts else None
+        return with_memories(block, self._session.messages, leading=leading)
+
+    def get_all(self) -> list[ChatMessage]:
+        """The buffer, without memories."""
+        return self._session.messages
+
+    async def aget_all(self) -> list[ChatMessage]:
+        """Async twin of :meth:`get_all`."""
+        return self._session.messages
+
+    # -- writing -----------------------------------------------------------------------------------------------
+
+    def put(self, message: ChatMessage) -> None:
+        """Append a message to the buffer, and store it in the bank if it is a genuine turn."""
+        self.put_messages([message])
+
+    async def aput(self, message: ChatMessage) -> None:
+        """Async twin of :meth:`put`."""
+        await self.aput_messages([message])
+
+    def put_messages(self, messages: list[ChatMessage]) -> None:
+        """Append messages, and store the genuine turns among them in order."""
+        self._store(self._session.add(messages))
+
+    async def aput_messages(self, messages: list[ChatMessage]) -> None:
+        """Async twin of :meth:`put_messages`."""
+        await self._astore(self._session.add(messages))
+
+    def set(self, messages: list[ChatMessage]) -> None:
+        """Replace the buffer, and store the turns that it did not hold before."""
+        self._store(self._session.replace(messages))
+
+    async def aset(self, messages: list[ChatMessage]) -> None:
+        """Async twin of :meth:`set`."""
+        await self._astore(self._session.replace(messages))
+
+    def reset(self) -> None:
+        """Empty the buffer. What is stored in the bank stays."""
+        self._session.clear()
+        self._sync_fields()
+
+    async def areset(self) -> None:
+        """Async twin of :meth:`reset`."""
+        self.reset()
+
+    def _store(self, turns: list[Turn]) -> None:
+        try:
+            self._operations.store_turns(self._session.log, turns, bank_id=self.bank_id, delta=False)
+        except HindsightError as error:
+            _retain_failed(error)
+        self._sync_fields()
+
+    async def _astore(self, turns: list[Turn]) -> None:
+        try:
+            await self._operations.astore_turns(self._session.log, turns, bank_id=self.bank_id, delta=False)
+        except HindsightError as error:
+            _retain_failed(error)
+        self._sync_fields()
+
+
+def _recall_failed(error: HindsightError) -> RecallOutcome:
+    logger.warning("%s; this turn goes on without memories", error)
+    return RecallOutcome()
+
+
+def _retain_failed(error: HindsightError) -> None:
+    logger.warning("%s; the conversation goes on, this turn is not remembered", error)

@@ -1,0 +1,116 @@
+"""LlamaIndex chat messages as the turns that are stored, and recalled memories among chat messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
+
+from hindsight_adapter_core import RecalledMemory, Turn, clean_turn
+
+__all__ = ["already_said", "stored_turns", "trimmed", "with_memories"]
+
+_ASSISTANT_ROLES = frozenset({MessageRole.ASSISTANT, MessageRole.CHATBOT, MessageRole.MODEL})
+_TOOL_ROLES = frozenset({MessageRole.TOOL, MessageRole.FUNCTION})
+#: How ``CodeActAgent`` reports the output of code, under the role of the user.
+_CODE_RESULT = "Result of executing the code given:"
+_SPEAKER = re.compile(r"^\W*[\w .'-]{1,40}?(?:\s*\([^)]*\))?\s*:\s*")
+
+
+def stored_turns(messages: Sequence[ChatMessage], template: str) -> list[Turn]:
+    """The genuine turns among ``messages``: what users wrote and what the assistant answered in the end.
+
+    Left out are system and tool messages, the output of code, assistant messages that call a tool, reasoning without
+    an answer, and memory blocks filled from ``template``. A message's own ``name`` and ``timestamp`` (ISO text or
+    ``datetime``) in ``additional_kwargs`` are carried.
+    """
+    turns = []
+    for message, following in zip(messages, [*messages[1:], None], strict=True):
+        interim = _calls_tool(message) or (following is not None and _reports_tool(following))
+        if _reports_tool(message) or (interim and message.role != MessageRole.USER):
+            continue
+        turn = clean_turn(_turn(message), [template])
+        if turn is not None:
+            turns.append(turn)
+    return turns
+
+
+def _turn(message: ChatMessage) -> Turn:
+    role = "assistant" if message.role in _ASSISTANT_ROLES else message.role.value
+    name = message.additional_kwargs.get("name")
+    return Turn(
+        role=role,
+        text=message.content or "",
+        name=name if isinstance(name, str) and name.strip() else None,
+        timestamp=_timestamp(message.additional_kwargs.get("timestamp")),
+    )
+
+
+def _timestamp(value: object) -> str | None:
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.astimezone()).isoformat()
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _calls_tool(message: ChatMessage) -> bool:
+    if message.additional_kwargs.get("tool_calls"):
+        return True
+    return any(getattr(block, "block_type", None) == "tool_call" for block in message.blocks)
+
+
+def _reports_tool(message: ChatMessage) -> bool:
+    if message.role in _TOOL_ROLES:
+        return True
+    return message.role == MessageRole.USER and (message.content or "").startswith(_CODE_RESULT)
+
+
+def trimmed(messages: list[ChatMessage], limit: int) -> list[ChatMessage]:
+    """The newest ``limit`` messages, without tool output at the head.
+
+    Tool output whose call was cut off means nothing to a model, and some services refuse it.
+    """
+    if len(messages) <= limit:
+        return messages
+    start = len(messages) - limit
+    while start < len(messages) and messages[start].role in _TOOL_ROLES:
+        start += 1
+    return messages[start:]
+
+
+def with_memories(block: str | None, history: Sequence[ChatMessage], *, leading: bool) -> list[ChatMessage]:
+    """Copies of ``history`` with the memory block, if there is one.
+
+    Copies, because agents write into the messages they are given.
+
+    Args:
+        block: the filled template.
+        history: the conversation.
+        leading: put the block first, as a system message; else at the head of the last user message, for callers
+            that take a leading system message for their own. Without a user message it goes first all the same.
+    """
+    messages = [_copied(message) for message in history]
+    if block is None:
+        return messages
+    if not leading:
+        for message in reversed(messages):
+            if message.role == MessageRole.USER:
+                message.blocks = [TextBlock(text=block), *message.blocks]
+                return messages
+    return [ChatMessage(role=MessageRole.SYSTEM, content=block), *messages]
+
+
+def _copied(message: ChatMessage) -> ChatMessage:
+    return message.model_copy(update={"blocks": [block.model_copy() for block in message.blocks]})
+
+
+def already_said(memory: RecalledMemory, history: Iterable[ChatMessage]) -> bool:
+    """True when the memory repeats what ``history`` says, so that the model would read it twice."""
+    fact = _plain(_SPEAKER.sub("", memory.text, count=1))
+    whole = _plain(memory.text)
+    return any(said and (fact in said or whole in said) for said in (_plain(m.content or "") for m in history))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())

@@ -1,0 +1,154 @@
+"""The state of one conversation in a memory: its messages, what of them is stored, what was recalled for them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, Self
+
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
+
+from hindsight_adapter_core import ConversationLog, RecalledMemory, RecallOutcome, Turn, clean_turn
+
+from .messages import already_said, stored_turns, trimmed
+
+__all__ = ["Session"]
+
+
+class Session:
+    """A conversation as one memory knows it. Safe to share between threads; knows no client and does no I/O.
+
+    Args:
+        log: what is stored of it, and where.
+        limit: how many messages are kept.
+        template: the prompt template whose filled blocks are recognised.
+        messages: the messages so far; they count as stored.
+        complete: every stored turn is among ``messages``.
+    """
+
+    def __init__(
+        self,
+        log: ConversationLog,
+        *,
+        limit: int,
+        template: str,
+        messages: Sequence[ChatMessage] = (),
+        complete: bool = True,
+    ) -> None:
+        self.log = log
+        self._limit = limit
+        self._template = template
+        self._complete = complete
+        self._messages = trimmed(list(messages), limit)
+        self._recalled: dict[str, tuple[str, ...]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def messages(self) -> list[ChatMessage]:
+        """The messages kept, the oldest first; a list of your own."""
+        with self._lock:
+            return list(self._messages)
+
+    def add(self, messages: Sequence[ChatMessage]) -> list[Turn]:
+        """Append messages; returns the turns among them that are to be stored."""
+        turns = stored_turns(messages, self._template)
+        with self._lock:
+            if any(turn.role == "user" for turn in turns):
+                self._recalled.clear()
+            self._keep([*self._messages, *messages])
+        return turns
+
+    def replace(self, messages: Sequence[ChatMessage]) -> list[Turn]:
+        """Put other messages in place of those kept; returns the turns that were not among them before.
+
+        Where the old messages end inside the new ones is found by the longest run that both have in common, so that a
+        history that was trimmed, here or by the caller, is still recognised. When nothing is in common, only the last
+        user turn and what follows it count as new: a caller that sends its whole history to a memory made just now
+        must not store all of it again.
+        """
+        new = stored_turns(messages, self._template)
+        with self._lock:
+            old = stored_turns(self._messages, self._template)
+            overlap, end = _overlap(old, new)
+            fresh = new[end:] if overlap else self.log.unseen(new)
+            self._complete = self._complete and (overlap == len(old) or self.log.last is None)
+            self._recalled.clear()
+            self._keep(list(messages))
+        return fresh
+
+    def clear(self) -> None:
+        """Forget the messages. What is stored stays stored, and may now be recalled."""
+        with self._lock:
+            self._complete = self._complete and self.log.last is None
+            self._messages = []
+            self._recalled.clear()
+
+    def _keep(self, messages: list[ChatMessage]) -> None:
+        kept = trimmed(messages, self._limit)
+        self._complete = self._complete and len(kept) == len(messages)
+        self._messages = kept
+
+    def lookup(self, given: str | None) -> tuple[str, tuple[str, ...] | None]:
+        """What to search for, and what this turn's search for it found.
+
+        The query is the given text, else the last user message with words. The second value is ``None`` when the
+        search is still to be made, and empty when there is nothing to search for.
+        """
+        query = self._query(given)
+        if not query:
+            return "", ()
+        with self._lock:
+            return query, self._recalled.get(query)
+
+    def _query(self, given: str | None) -> str:
+        if given is not None and given.strip():
+            # Cleaned like a message: an agent asks with the user's words, after asking with the user's message.
+            turn = clean_turn(Turn(role="user", text=given), [self._template])
+            return turn.text if turn else given.strip()
+        for message in reversed(self.messages):
+            if message.role == MessageRole.USER and (turns := stored_turns([message], self._template)):
+                return turns[0].text
+        return ""
+
+    def note_recalled(self, query: str, outcome: RecallOutcome) -> tuple[str, ...]:
+        """The texts of ``outcome`` that the messages do not hold already; kept until the next user turn.
+
+        Outside a turn (no user message yet) nothing is kept: every question is asked anew.
+        """
+        with self._lock:
+            texts = tuple(one.text for one in outcome.memories if one.text.strip() and not self._holds(one))
+            if any(message.role == MessageRole.USER for message in self._messages):
+                self._recalled[query] = texts
+        return texts
+
+    def _holds(self, memory: RecalledMemory) -> bool:
+        if memory.document_id != self.log.document_id:
+            return False
+        return self._complete or already_said(memory, self._messages)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, without the messages."""
+        return {**self.log.to_dict(), "complete": self._complete}
+
+    def copy(self) -> Self:
+        """An independent session that goes on in the same document."""
+        return type(self)(
+            ConversationLog.from_dict(self.log.to_dict()),
+            limit=self._limit,
+            template=self._template,
+            messages=[message.model_copy(deep=True) for message in self.messages],
+            complete=self._complete,
+        )
+
+
+def _overlap(old: Sequence[Turn], new: Sequence[Turn]) -> tuple[int, int]:
+    """The longest run of turns that ends ``old`` and stands in ``new``: its length, and where it ends in ``new``."""
+    past, present = [turn.fingerprint for turn in old], [turn.fingerprint for turn in new]
+    best = (0, 0)
+    for end in range(1, len(present) + 1):
+        length = 0
+        while length < min(end, len(past)) and present[end - 1 - length] == past[-1 - length]:
+            length += 1
+        if length and length >= best[0]:
+            best = (length, end)
+    return best
