@@ -1,0 +1,116 @@
+"""Banks: made, changed, listed, counted and deleted."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from hindsight_server.adapters.sqlite.session import micros_of
+from hindsight_server.adapters.sqlite.statements import sql
+from hindsight_server.adapters.sqlite.values import from_json, from_micros, moment, to_json
+from hindsight_server.domain.errors import BankNotFound
+from hindsight_server.ports.records import Bank, BankChange, BankStats, Page
+
+# Children before their parents.
+_TABLES = (
+    "token_vectors",
+    "vectors",
+    "postings",
+    "fact_entities",
+    "entities",
+    "facts",
+    "chunks",
+    "parts",
+    "documents",
+    "removed",
+    "operations",
+)
+
+
+def ensure_bank(connection: apsw.Connection, bank_id: str, now: datetime) -> None:
+    connection.execute(sql("banks.create"), {"bank_id": bank_id, "name": bank_id, "now": micros_of(now)})
+
+
+def save_bank(connection: apsw.Connection, bank_id: str, change: BankChange, now: datetime) -> Bank:
+    ensure_bank(connection, bank_id, now)
+    bank = get_bank(connection, bank_id)
+    connection.execute(
+        sql("banks.save"),
+        {
+            "bank_id": bank_id,
+            "name": bank.name if change.name is None else change.name,
+            "mission": bank.mission if change.mission is None else change.mission,
+            "skepticism": bank.skepticism if change.skepticism is None else change.skepticism,
+            "literalism": bank.literalism if change.literalism is None else change.literalism,
+            "empathy": bank.empathy if change.empathy is None else change.empathy,
+            "config": to_json(_merged_config(bank, change)),
+            "now": micros_of(now),
+        },
+    )
+    return get_bank(connection, bank_id)
+
+
+def get_bank(connection: apsw.Connection, bank_id: str) -> Bank:
+    row = connection.execute(sql("banks.read"), (bank_id,)).fetchone()
+    if row is None:
+        raise BankNotFound(bank_id)
+    return _bank(row)
+
+
+def require_bank(connection: apsw.Connection, bank_id: str) -> None:
+    """Raises BankNotFound when there is no such bank."""
+    if connection.execute(sql("banks.exists"), (bank_id,)).fetchone() is None:
+        raise BankNotFound(bank_id)
+
+
+def list_banks(connection: apsw.Connection, query: str | None, limit: int, offset: int) -> Page[Bank]:
+    values: dict[str, str | int | None] = {"query": None if query is None else query.casefold()}
+    total = connection.execute(sql("banks.count"), values).fetchone()[0]
+    rows = connection.execute(sql("banks.list"), values | {"limit": limit, "offset": offset})
+    return Page(tuple(_bank(row) for row in rows), total, limit, offset)
+
+
+def delete_bank(connection: apsw.Connection, bank_id: str) -> int:
+    require_bank(connection, bank_id)
+    facts = connection.execute(sql("banks.count_facts"), (bank_id,)).fetchone()[0]
+    connection.execute(sql("banks.raise_floors"), {"bank_id": bank_id})
+    for table in _TABLES:
+        connection.execute(sql(f"banks.delete_{table}"), (bank_id,))
+    connection.execute(sql("banks.delete"), (bank_id,))
+    return int(facts)
+
+
+def bank_stats(connection: apsw.Connection, bank_id: str) -> BankStats:
+    bank = get_bank(connection, bank_id)
+    return BankStats(
+        facts_by_type=dict(connection.execute(sql("banks.facts_by_type"), (bank_id,)).fetchall()),
+        documents=connection.execute(sql("banks.count_documents"), (bank_id,)).fetchone()[0],
+        entity_links=connection.execute(sql("banks.count_entity_links"), (bank_id,)).fetchone()[0],
+        operations_by_status=dict(connection.execute(sql("banks.operations_by_status"), (bank_id,)).fetchall()),
+        last_write_at=bank.last_write_at,
+    )
+
+
+def _merged_config(bank: Bank, change: BankChange) -> dict[str, Any]:
+    held = {} if change.replace_config else dict(bank.config)
+    merged = held | dict(change.config or {})
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+def _bank(row: tuple[Any, ...]) -> Bank:
+    return Bank(
+        bank_id=row[0],
+        name=row[1],
+        mission=row[2],
+        skepticism=row[3],
+        literalism=row[4],
+        empathy=row[5],
+        config=from_json(row[6]),
+        created_at=moment(row[7]),
+        updated_at=moment(row[8]),
+        last_write_at=from_micros(row[9]),
+        last_document_at=from_micros(row[10]),
+        fact_count=row[11],
+    )

@@ -1,0 +1,69 @@
+"""Connections to the database file, and what SQLite's errors mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from hindsight_server.domain.errors import DataFolderCorrupt, DataFolderError, Overloaded
+
+APPLICATION_ID = 0x48534D31
+_BUSY_MILLISECONDS = 10_000
+_CACHE_KIB = 64 * 1024
+
+
+def open_writer(path: Path) -> apsw.Connection:
+    """The connection that writes: write-ahead log, and every commit on the disk before it is acknowledged."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+    connection.set_busy_timeout(_BUSY_MILLISECONDS)
+    for pragma in (
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        # What is deleted is overwritten with zeros, not only taken off the lists.
+        "secure_delete = ON",
+        "temp_store = MEMORY",
+        f"cache_size = -{_CACHE_KIB}",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+    _add_functions(connection)
+    return connection
+
+
+def open_reader(path: Path) -> apsw.Connection:
+    """A connection that only reads."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    connection.set_busy_timeout(_BUSY_MILLISECONDS)
+    for pragma in ("query_only = ON", "temp_store = MEMORY", f"cache_size = -{_CACHE_KIB}"):
+        connection.execute(f"PRAGMA {pragma}")
+    _add_functions(connection)
+    return connection
+
+
+@contextmanager
+def named_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors about the file and the disk into ours, with the remedy."""
+    try:
+        yield
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise DataFolderCorrupt(
+            f"The database {path} is damaged ({error}). Stop the server and restore the folder from a backup."
+        ) from error
+    except apsw.FullError as error:
+        raise Overloaded(f"The disk that holds {path} is full; nothing was stored. Free some space.") from error
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
+        raise DataFolderError(
+            f"The database {path} can't be opened for writing ({error}). Check the owner and the permissions of the folder."
+        ) from error
+
+
+def _add_functions(connection: apsw.Connection) -> None:
+    connection.create_scalar_function("holds", _holds, 2, deterministic=True)
+
+
+def _holds(text: str | None, folded: str) -> bool:
+    """True when `text` holds the case-folded words: SQLite itself folds ASCII only."""
+    return text is not None and folded in text.casefold()

@@ -1,0 +1,144 @@
+"""Changes to what is stored: new tags, edited and invalidated facts, deletions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import apsw
+
+from hindsight_server.adapters.sqlite.documents import no_document
+from hindsight_server.adapters.sqlite.entities import EntityNumbers, add_mentions, remove_mentions
+from hindsight_server.adapters.sqlite.facts_read import get_fact, no_fact
+from hindsight_server.adapters.sqlite.facts_write import delete_facts, move_facts, replace_encoding, terms_json
+from hindsight_server.adapters.sqlite.postings import add_postings, remove_postings
+from hindsight_server.adapters.sqlite.session import BankSession
+from hindsight_server.adapters.sqlite.statements import sql
+from hindsight_server.adapters.sqlite.values import from_json, to_json, to_micros
+from hindsight_server.domain.model import Fact, FactState
+from hindsight_server.ports.records import FLAG_PENDING, FactChange
+
+
+def update_document(
+    connection: apsw.Connection, bank_id: str, document_id: str, tags: tuple[str, ...], now: datetime
+) -> int:
+    session = BankSession(connection, bank_id, now)
+    seqs = _document_seqs(session, document_id)
+    connection.execute(sql("documents.set_tags"), (to_json(tags), session.now, bank_id, document_id))
+    connection.executemany(sql("facts.set_tags"), [(to_json(tags), bank_id, seq) for seq in seqs])
+    move_facts(session, seqs)
+    session.save()
+    return len(seqs)
+
+
+def delete_document(connection: apsw.Connection, bank_id: str, document_id: str, now: datetime) -> int:
+    """Work that was queued for this document alone is cancelled, since its payload may hold the words."""
+    session = BankSession(connection, bank_id, now)
+    deleted = delete_facts(session, _document_seqs(session, document_id))
+    connection.execute(sql("documents.delete"), (bank_id, document_id))
+    connection.execute(
+        sql("operations.cancel_for_document"),
+        {"bank_id": bank_id, "documents": to_json([document_id]), "now": session.now},
+    )
+    session.save()
+    return deleted
+
+
+def clear_facts(connection: apsw.Connection, bank_id: str, fact_type: str | None, now: datetime) -> int:
+    session = BankSession(connection, bank_id, now)
+    wanted = {"bank_id": bank_id, "fact_type": fact_type}
+    seqs = [seq for (seq,) in connection.execute(sql("facts.seqs_of_type"), wanted)]
+    connection.execute(sql("documents.chunks_lost_facts"), wanted)
+    deleted = delete_facts(session, seqs)
+    session.save()
+    return deleted
+
+
+def update_fact(connection: apsw.Connection, bank_id: str, fact_id: str, change: FactChange, now: datetime) -> Fact:
+    session = BankSession(connection, bank_id, now)
+    row = connection.execute(sql("facts.seq_of_id"), (bank_id, fact_id)).fetchone()
+    if row is None:
+        raise no_fact(bank_id, fact_id)
+    seq, state, flags, mentioned_at, created_at = row
+    before, after = FactState(state), change.state or FactState(state)
+    if before is not FactState.INVALIDATED:
+        remove_postings(connection, bank_id, [(seq, _terms(session, seq))])
+        session.log_removed([seq])
+        session.fact_count -= 1
+    entities = _change_entities(session, seq, change, created_at if mentioned_at is None else mentioned_at)
+    _change_columns(session, seq, change, (after, flags, entities))
+    if change.text is not None or change.encoding is not None:
+        replace_encoding(session, seq, change.encoding)
+    _place(session, seq, recallable=after is not FactState.INVALIDATED)
+    session.save()
+    return get_fact(connection, bank_id, fact_id)
+
+
+def _change_columns(
+    session: BankSession, seq: int, change: FactChange, made: tuple[FactState, int, str | None]
+) -> None:
+    state, flags, entities = made
+    # The terms of a text that is gone must not stay behind.
+    terms = {} if change.text is not None and change.terms is None else change.terms
+    session.connection.execute(
+        sql("facts.change"),
+        {
+            "bank_id": session.bank_id,
+            "seq": seq,
+            "text": change.text,
+            "fact_type": None if change.fact_type is None else change.fact_type.value,
+            "context": change.context,
+            "occurred_start": to_micros(change.occurred_start),
+            "occurred_end": to_micros(change.occurred_end),
+            "tags": None if change.tags is None else to_json(change.tags),
+            "entities": entities,
+            "state": state.value,
+            "flags": flags & ~FLAG_PENDING | (FLAG_PENDING if state is FactState.PENDING else 0),
+            "terms": None if terms is None else terms_json(terms),
+            "length": change.length,
+            "tokens": change.tokens,
+        },
+    )
+
+
+def _change_entities(session: BankSession, seq: int, change: FactChange, seen: int) -> str | None:
+    """The column's new value, None when it stays. New mentions come first, so that no name in both is dropped."""
+    if change.entities is None:
+        return None
+    wanted = EntityNumbers(session).of(change.entities)
+    held = _held_entities(session, seq)
+    add_mentions(session, [(number, seq, seen) for number in wanted if number not in held])
+    remove_mentions(session, [(number, seq) for number in held if number not in wanted])
+    return to_json(wanted)
+
+
+def _place(session: BankSession, seq: int, *, recallable: bool) -> None:
+    """Give the fact a fresh number and postings, or leave it out of both."""
+    connection, bank_id = session.connection, session.bank_id
+    if not recallable:
+        connection.execute(sql("facts.move"), (seq, session.now, bank_id, seq))
+        return
+    (new,) = session.take_seqs(1)
+    connection.execute(sql("facts.move"), (new, session.now, bank_id, seq))
+    numbers = _held_entities(session, new)
+    connection.executemany(sql("entities.move"), [(new, bank_id, number, seq) for number in numbers])
+    add_postings(connection, bank_id, [(new, _terms(session, new))])
+    session.fact_count += 1
+
+
+def _terms(session: BankSession, seq: int) -> dict[str, int]:
+    row = session.connection.execute(sql("facts.terms"), (session.bank_id, seq)).fetchone()
+    terms: dict[str, int] = from_json(row[0])
+    return terms
+
+
+def _held_entities(session: BankSession, seq: int) -> list[int]:
+    row = session.connection.execute(sql("facts.entities"), (session.bank_id, seq)).fetchone()
+    numbers: list[int] = from_json(row[0])
+    return numbers
+
+
+def _document_seqs(session: BankSession, document_id: str) -> list[int]:
+    key = (session.bank_id, document_id)
+    if session.connection.execute(sql("documents.read"), key).fetchone() is None:
+        raise no_document(*key)
+    return [seq for (seq,) in session.connection.execute(sql("facts.seqs_of_document"), key)]

@@ -1,0 +1,100 @@
+"""Facts, as read back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+
+from hindsight_server.adapters.sqlite.entities import entity_names
+from hindsight_server.adapters.sqlite.statements import sql
+from hindsight_server.adapters.sqlite.tags import matching_fact_tag_sets
+from hindsight_server.adapters.sqlite.values import from_json, from_micros, to_json, to_micros
+from hindsight_server.domain.errors import NotFound
+from hindsight_server.domain.model import Fact, FactState, FactType
+from hindsight_server.ports.records import FactFilter, Page
+
+
+def no_fact(bank_id: str, fact_id: str) -> NotFound:
+    return NotFound(f"Memory '{fact_id}' not found in bank '{bank_id}'.")
+
+
+def get_fact(connection: apsw.Connection, bank_id: str, fact_id: str) -> Fact:
+    row = connection.execute(sql("facts.seq_of_id"), (bank_id, fact_id)).fetchone()
+    if row is None:
+        raise no_fact(bank_id, fact_id)
+    return read_facts(connection, bank_id, [row[0]])[0]
+
+
+def read_facts(connection: apsw.Connection, bank_id: str, seqs: Sequence[int]) -> list[Fact]:
+    """In the order asked for; numbers that are gone are left out."""
+    wanted = {"bank_id": bank_id, "seqs": to_json([int(seq) for seq in dict.fromkeys(seqs)])}
+    rows = {row[0]: row for row in connection.execute(sql("facts.read"), wanted)}
+    numbers = {seq: from_json(row[17]) for seq, row in rows.items()}
+    names = entity_names(connection, bank_id, {number for held in numbers.values() for number in held})
+    found = {
+        seq: _fact(row, tuple(names[number] for number in numbers[seq] if number in names)) for seq, row in rows.items()
+    }
+    return [found[seq] for seq in seqs if seq in found]
+
+
+def list_facts(connection: apsw.Connection, bank_id: str, wanted: FactFilter, limit: int, offset: int) -> Page[Fact]:
+    """Newest first by number, or by the wanted time; facts without that time are left out."""
+    values = _filter_values(connection, bank_id, wanted)
+    if values is None:
+        return Page((), 0, limit, offset)
+    total = connection.execute(sql("facts.count"), values).fetchone()[0]
+    statement = "facts.list" if values["time_field"] is None else "facts.list_by_time"
+    rows = connection.execute(sql(statement), values | {"limit": limit, "offset": offset})
+    facts = read_facts(connection, bank_id, [row[0] for row in rows])
+    return Page(tuple(facts), total, limit, offset)
+
+
+def _filter_values(connection: apsw.Connection, bank_id: str, wanted: FactFilter) -> dict[str, str | int | None] | None:
+    """Values for the listing statements; None when nothing can match."""
+    number: int | None = None
+    if wanted.entity_id is not None:
+        row = connection.execute(sql("entities.by_id"), (bank_id, wanted.entity_id)).fetchone()
+        if row is None:
+            return None
+        number = row[0]
+    bounded = wanted.start is not None or wanted.end is not None
+    return {
+        "bank_id": bank_id,
+        "fact_type": wanted.fact_type,
+        "state": wanted.state,
+        "document_id": wanted.document_id,
+        "query": None if wanted.query is None else wanted.query.casefold(),
+        "number": number,
+        "tag_sets": None if wanted.tags is None else matching_fact_tag_sets(connection, bank_id, wanted.tags),
+        "time_field": wanted.time_field or ("created_at" if bounded else None),
+        "start": to_micros(wanted.start),
+        "end": to_micros(wanted.end),
+    }
+
+
+def _fact(row: tuple[Any, ...], entities: tuple[str, ...]) -> Fact:
+    return Fact(
+        seq=row[0],
+        fact_id=row[1],
+        document_id=row[2],
+        chunk_id=row[3],
+        turn_index=row[4],
+        fact_type=FactType(row[5]),
+        text=row[6],
+        state=FactState(row[7]),
+        context=row[8],
+        speaker=row[9],
+        role=row[10],
+        occurred_start=from_micros(row[11]),
+        occurred_end=from_micros(row[12]),
+        mentioned_at=from_micros(row[13]),
+        created_at=from_micros(row[14]),
+        metadata=from_json(row[15]),
+        tags=tuple(from_json(row[16])),
+        entities=entities,
+        source_fact_ids=tuple(from_json(row[18])),
+        proof_count=row[19],
+        tokens=row[20],
+    )

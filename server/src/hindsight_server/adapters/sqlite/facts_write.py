@@ -1,0 +1,147 @@
+"""Facts with all that rests on them: inserted, moved to new numbers, and deleted, in sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hindsight_server.adapters.sqlite.entities import add_mentions, remove_mentions
+from hindsight_server.adapters.sqlite.postings import add_postings, remove_postings
+from hindsight_server.adapters.sqlite.session import BankSession
+from hindsight_server.adapters.sqlite.statements import sql
+from hindsight_server.adapters.sqlite.values import from_json, to_json, to_micros
+from hindsight_server.domain.model import FactState
+from hindsight_server.ports.embedder import Encoding
+from hindsight_server.ports.records import FLAG_PENDING, FLAG_QUESTION, FLAG_TIME_EXPRESSION, FactWrite
+
+
+@dataclass(frozen=True, slots=True)
+class NewFact:
+    """A fact with its place: what the document's part adds to what the fact itself knows."""
+
+    write: FactWrite
+    document_id: str
+    chunk_id: str | None
+    first_turn: int
+    context: str | None
+    metadata: str
+    tags: str
+    entities: tuple[int, ...]
+
+
+def insert_facts(session: BankSession, facts: Sequence[NewFact]) -> None:
+    """Insert facts with their postings, vectors and mentions, under fresh numbers in the given order."""
+    if not facts:
+        return
+    seqs = session.take_seqs(len(facts))
+    numbered = list(zip(seqs, facts, strict=True))
+    connection = session.connection
+    connection.executemany(sql("facts.insert"), [_fact_row(session, seq, fact) for seq, fact in numbered])
+    _insert_vectors(session, [(seq, fact.write.encoding) for seq, fact in numbered])
+    mentions = []
+    for seq, fact in numbered:
+        seen = to_micros(fact.write.extracted.mentioned_at) or session.now
+        mentions += [(number, seq, seen) for number in fact.entities]
+    add_mentions(session, mentions)
+    add_postings(connection, session.bank_id, [(seq, fact.write.terms) for seq, fact in numbered])
+    session.fact_count += len(facts)
+
+
+def delete_facts(session: BankSession, seqs: Iterable[int]) -> int:
+    """Delete facts with everything that rests on them; how many there were."""
+    wanted = {"bank_id": session.bank_id, "seqs": to_json(sorted(seqs))}
+    rows = session.connection.execute(sql("facts.to_remove"), wanted).fetchall()
+    if not rows:
+        return 0
+    recallable = [(seq, from_json(terms)) for seq, state, _, terms in rows if state != FactState.INVALIDATED]
+    remove_postings(session.connection, session.bank_id, recallable)
+    remove_mentions(session, [(number, seq) for seq, _, entities, _ in rows for number in from_json(entities)])
+    session.connection.executemany(sql("facts.delete"), [(session.bank_id, row[0]) for row in rows])
+    session.log_removed(seq for seq, _ in recallable)
+    session.fact_count -= len(recallable)
+    return len(rows)
+
+
+def move_facts(session: BankSession, seqs: Iterable[int]) -> dict[int, int]:
+    """Give facts new numbers, so that readers see them as changed; old number to new. Their order stays."""
+    wanted = {"bank_id": session.bank_id, "seqs": to_json(sorted(seqs))}
+    rows = session.connection.execute(sql("facts.to_remove"), wanted).fetchall()
+    connection, bank_id = session.connection, session.bank_id
+    recallable = [(seq, from_json(terms)) for seq, state, _, terms in rows if state != FactState.INVALIDATED]
+    remove_postings(connection, bank_id, recallable)
+    moved = dict(zip((row[0] for row in rows), session.take_seqs(len(rows)), strict=True))
+    connection.executemany(sql("facts.move"), [(new, session.now, bank_id, old) for old, new in moved.items()])
+    mentions = [(moved[seq], bank_id, number, seq) for seq, _, entities, _ in rows for number in from_json(entities)]
+    connection.executemany(sql("entities.move"), mentions)
+    add_postings(connection, bank_id, [(moved[seq], terms) for seq, terms in recallable])
+    session.log_removed(seq for seq, _ in recallable)
+    return moved
+
+
+def replace_encoding(session: BankSession, seq: int, encoding: Encoding | None) -> None:
+    """Store other vectors for a fact, or none."""
+    for statement in ("facts.delete_vector", "facts.delete_token_vectors"):
+        session.connection.execute(sql(statement), (session.bank_id, seq))
+    _insert_vectors(session, [(seq, encoding)])
+
+
+def flags_of(write: FactWrite) -> int:
+    """What ranking wants to know of a fact, as bits."""
+    return (
+        (FLAG_QUESTION if write.extracted.is_question else 0)
+        | (FLAG_TIME_EXPRESSION if write.extracted.has_time_expression else 0)
+        | (FLAG_PENDING if write.state is FactState.PENDING else 0)
+    )
+
+
+def terms_json(terms: Mapping[str, int]) -> str:
+    return to_json(dict(terms))
+
+
+def _fact_row(session: BankSession, seq: int, fact: NewFact) -> tuple[object, ...]:
+    write = fact.write
+    extracted = write.extracted
+    occurred = extracted.occurred
+    return (
+        session.bank_id,
+        seq,
+        extracted.fact_type.value,
+        fact.document_id,
+        fact.first_turn + extracted.turn_index,
+        fact.context,
+        write.session,
+        extracted.speaker,
+        extracted.role,
+        to_micros(extracted.mentioned_at),
+        None if occurred is None else to_micros(occurred.start),
+        None if occurred is None else to_micros(occurred.end),
+        write.length,
+        write.tokens,
+        flags_of(write),
+        fact.tags,
+        to_json(fact.entities),
+        write.state.value,
+        write.fact_id,
+        fact.chunk_id,
+        session.now,
+        session.now,
+        fact.metadata,
+        terms_json(write.terms),
+        extracted.text,
+    )
+
+
+def _insert_vectors(session: BankSession, encodings: Iterable[tuple[int, Encoding | None]]) -> None:
+    vectors: list[tuple[str, int, str, bytes]] = []
+    tokens: list[tuple[str, int, str, int, bytes]] = []
+    for seq, encoding in encodings:
+        if encoding is None:
+            continue
+        vectors.append((session.bank_id, seq, encoding.space, encoding.vector.astype("<f2").tobytes()))
+        if encoding.tokens is not None and encoding.tokens.vectors.size:
+            held = np.ascontiguousarray(encoding.tokens.vectors, np.int8)
+            tokens.append((session.bank_id, seq, encoding.space, held.shape[1], held.tobytes()))
+    session.connection.executemany(sql("facts.insert_vector"), vectors)
+    session.connection.executemany(sql("facts.insert_token_vectors"), tokens)

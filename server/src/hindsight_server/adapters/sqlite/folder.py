@@ -1,0 +1,123 @@
+"""The data folder: held by one server at a time, and looked through before anything in it is changed."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from hindsight_server.adapters.sqlite.migrate import Migration, check_migrations
+from hindsight_server.domain.errors import DataFolderCorrupt, DataFolderError, DataFolderLocked
+
+DATABASE = "memory.db"
+LOCK = "memory.lock"
+# A full check of a large database takes longer than a server may take to start.
+_CHECK_SECONDS = 0.5
+# Windows locks bytes, and a locked byte can't be read: lock one that holds nothing.
+_LOCKED_BYTE = 4096
+
+
+class FolderLock:
+    """An exclusive lock on a data folder. The operating system releases it when the process ends, however it ends.
+
+    Raises DataFolderLocked when another process holds it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / LOCK
+        existed = self._path.exists()
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _lock(self._file)
+        except OSError:
+            holder = os.read(self._file, 32).decode("ascii", "replace").strip() or "unknown"
+            os.close(self._file)
+            raise DataFolderLocked(
+                f"The data folder {folder} is in use by another server (process {holder}). "
+                "Stop that one, or choose another data folder."
+            ) from None
+        self._before = os.read(self._file, 32) if existed else None
+        self._write(f"{os.getpid()}\n".encode())
+
+    def release(self) -> None:
+        """Give the folder up."""
+        os.close(self._file)
+
+    def undo(self) -> None:
+        """Give the folder up and leave no trace of having held it."""
+        if self._before is None:
+            self._path.unlink()
+        else:
+            self._write(self._before)
+        os.close(self._file)
+
+    def _write(self, content: bytes) -> None:
+        os.ftruncate(self._file, 0)
+        os.lseek(self._file, 0, os.SEEK_SET)
+        os.write(self._file, content)
+
+
+def inspect_database(path: Path, known: tuple[Migration, ...]) -> None:
+    """Look whether a database can be opened by this server, without changing a byte in its folder.
+
+    The whole log is read as well, into memory: a connection that locks the file for itself needs no shared index beside
+    it. Raises DataFolderError as `Store.open` says.
+    """
+    log = path.with_name(path.name + "-wal")
+    if not path.exists() or path.stat().st_size == 0:
+        if log.exists() and log.stat().st_size > 0:
+            raise DataFolderCorrupt(
+                f"{log} is there, but not the database it belongs to. Restore {path} from a backup."
+            )
+        return
+    with _read_only(path) as connection:
+        check_migrations(connection, path, known)
+        _check_pages(connection, path)
+
+
+@contextmanager
+def _read_only(path: Path) -> Iterator[apsw.Connection]:
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        yield connection
+    finally:
+        connection.close()
+
+
+def _check_pages(connection: apsw.Connection, path: Path) -> None:
+    until = time.monotonic() + _CHECK_SECONDS
+    connection.set_progress_handler(lambda: time.monotonic() > until, 1000)
+    try:
+        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except apsw.InterruptError:
+        return
+    finally:
+        connection.set_progress_handler(None)
+    if found != "ok":
+        raise DataFolderCorrupt(f"The database {path} is damaged ({found}). Restore the folder from a backup.")
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make the folder when it is not there. Raises DataFolderError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataFolderError(f"The data folder {folder} can't be made: {error.strerror}. Choose another.") from error
+
+
+def _lock(file: int) -> None:
+    if os.name == "nt":
+        windows: Any = importlib.import_module("msvcrt")
+        os.lseek(file, _LOCKED_BYTE, os.SEEK_SET)
+        windows.locking(file, windows.LK_NBLCK, 1)
+        os.lseek(file, 0, os.SEEK_SET)
+    else:
+        posix: Any = importlib.import_module("fcntl")
+        posix.flock(file, posix.LOCK_EX | posix.LOCK_NB)

@@ -1,0 +1,67 @@
+"""A data folder that is held, with its threads running."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from hindsight_server.adapters.sqlite.connection import named_errors, open_reader, open_writer
+from hindsight_server.adapters.sqlite.folder import DATABASE, FolderLock, inspect_database, prepare_folder
+from hindsight_server.adapters.sqlite.migrate import known_migrations, migrate
+from hindsight_server.adapters.sqlite.threads import Readers, Work, Writer
+
+T = TypeVar("T")
+
+
+class OpenedFolder:
+    """Locks, looks through, migrates and opens a folder. Raises DataFolderError, and then nothing in it has changed."""
+
+    def __init__(self, folder: Path, *, readers: int) -> None:
+        self._path = folder / DATABASE
+        prepare_folder(folder)
+        self._lock = FolderLock(folder)
+        known = known_migrations()
+        try:
+            with named_errors(self._path):
+                inspect_database(self._path, known)
+        except BaseException:
+            self._lock.undo()
+            raise
+        try:
+            with named_errors(self._path):
+                self._writer = Writer(self._open_writer)
+        except BaseException:
+            self._lock.release()
+            raise
+        self._readers = Readers(lambda: open_reader(self._path), threads=readers)
+
+    def read(self, work: Work[T]) -> Future[T]:
+        return self._readers.submit(self._named(work))
+
+    def write(self, work: Work[T]) -> Future[T]:
+        return self._writer.submit(self._named(work))
+
+    def close(self) -> None:
+        """Finish what was begun, fold the log into the database, and give the folder up."""
+        self._readers.close()
+        self._writer.close()
+        self._lock.release()
+
+    def _open_writer(self) -> apsw.Connection:
+        connection = open_writer(self._path)
+        try:
+            migrate(connection, known_migrations())
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _named(self, work: Work[T]) -> Work[T]:
+        def named(connection: apsw.Connection) -> T:
+            with named_errors(self._path):
+                return work(connection)
+
+        return named

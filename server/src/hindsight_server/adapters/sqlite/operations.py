@@ -1,0 +1,159 @@
+"""The queue of work: rows that are claimed with a lease, so that what a dead worker held is taken up again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import apsw
+
+from hindsight_server.adapters.sqlite.session import micros_of
+from hindsight_server.adapters.sqlite.statements import sql
+from hindsight_server.adapters.sqlite.values import from_json, from_micros, mapping_json, to_json, to_micros
+from hindsight_server.domain.errors import BankNotFound, Conflict
+from hindsight_server.ports.records import Operation, Page
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a try at an operation ended."""
+
+    status: str
+    result: Mapping[str, Any] | None
+    error: str | None
+
+
+def find_same(connection: apsw.Connection, asked: Operation) -> Operation | None:
+    """The stored operation of that id, when it was asked for the same; None for a new id. Raises Conflict otherwise."""
+    row = connection.execute(sql("operations.anywhere"), (asked.operation_id,)).fetchone()
+    if row is None:
+        return None
+    stored = _operation(row)
+    differs = [
+        what
+        for what, here, there in (
+            ("bank", stored.bank_id, asked.bank_id),
+            ("type", stored.type, asked.type),
+            ("content", stored.fingerprint, asked.fingerprint),
+        )
+        if here != there
+    ]
+    if differs:
+        raise Conflict(
+            f"Operation id '{asked.operation_id}' was used before with another {differs[0]}. "
+            "Use a fresh id for a new operation, and repeat an old one unchanged."
+        )
+    return stored
+
+
+def add_operation(connection: apsw.Connection, operation: Operation) -> Operation:
+    stored = find_same(connection, operation)
+    return stored or insert_operation(connection, operation, datetime.now(UTC))
+
+
+def insert_operation(
+    connection: apsw.Connection, operation: Operation, now: datetime, document_ids: Sequence[str] = ()
+) -> Operation:
+    """Record a new operation. Raises BankNotFound."""
+    if connection.execute(sql("banks.exists"), (operation.bank_id,)).fetchone() is None:
+        raise BankNotFound(operation.bank_id)
+    connection.execute(
+        sql("operations.insert"),
+        (
+            operation.bank_id,
+            operation.operation_id,
+            operation.type,
+            operation.status,
+            operation.fingerprint,
+            operation.items_count,
+            operation.attempts,
+            micros_of(operation.created_at or now),
+            micros_of(operation.updated_at or now),
+            to_micros(operation.completed_at),
+            to_json(list(dict.fromkeys(document_ids))),
+            operation.error,
+            mapping_json(operation.result),
+            mapping_json(operation.payload),
+        ),
+    )
+    stored = get_operation(connection, operation.bank_id, operation.operation_id)
+    assert stored is not None
+    return stored
+
+
+def get_operation(connection: apsw.Connection, bank_id: str, operation_id: str) -> Operation | None:
+    row = connection.execute(sql("operations.get"), (bank_id, operation_id)).fetchone()
+    return None if row is None else _operation(row)
+
+
+def list_operations(
+    connection: apsw.Connection, bank_id: str, wanted: tuple[str | None, str | None], limit: int, offset: int
+) -> Page[Operation]:
+    """`wanted` is the status and the type, each None for any."""
+    values: dict[str, str | int | None] = {"bank_id": bank_id, "status": wanted[0], "type": wanted[1]}
+    total = connection.execute(sql("operations.count"), values).fetchone()[0]
+    values |= {"limit": limit, "offset": offset}
+    rows = connection.execute(sql("operations.list"), values)
+    return Page(tuple(_operation(row) for row in rows), total, limit, offset)
+
+
+def claim_operation(
+    connection: apsw.Connection, types: Sequence[str], now: datetime, lease_seconds: float
+) -> Operation | None:
+    moment = micros_of(now)
+    row = connection.execute(sql("operations.next"), {"types": to_json(list(types)), "now": moment}).fetchone()
+    if row is None:
+        return None
+    bank_id, operation_id = row
+    until = micros_of(now + timedelta(seconds=lease_seconds))
+    connection.execute(
+        sql("operations.claim"), {"bank_id": bank_id, "operation_id": operation_id, "now": moment, "until": until}
+    )
+    return get_operation(connection, bank_id, operation_id)
+
+
+def finish_operation(connection: apsw.Connection, operation: Operation, outcome: Outcome, now: datetime) -> None:
+    """Changes nothing when the operation was cancelled, or claimed again since: then another worker answers for it."""
+    connection.execute(
+        sql("operations.finish"),
+        {
+            "bank_id": operation.bank_id,
+            "operation_id": operation.operation_id,
+            "attempts": operation.attempts,
+            "status": outcome.status,
+            "result": mapping_json(outcome.result),
+            "error": outcome.error,
+            "now": micros_of(now),
+        },
+    )
+
+
+def cancel_operation(connection: apsw.Connection, bank_id: str, operation_id: str, now: datetime) -> bool:
+    values = {"bank_id": bank_id, "operation_id": operation_id, "now": micros_of(now)}
+    connection.execute(sql("operations.cancel"), values)
+    return connection.changes() > 0
+
+
+def delete_operation(connection: apsw.Connection, bank_id: str, operation_id: str) -> bool:
+    connection.execute(sql("operations.delete"), (bank_id, operation_id))
+    return connection.changes() > 0
+
+
+def _operation(row: tuple[Any, ...]) -> Operation:
+    return Operation(
+        bank_id=row[0],
+        operation_id=row[1],
+        type=row[2],
+        status=row[3],
+        fingerprint=row[4],
+        payload=from_json(row[5]),
+        result=from_json(row[6]),
+        error=row[7],
+        items_count=row[8],
+        attempts=row[9],
+        created_at=from_micros(row[10]),
+        updated_at=from_micros(row[11]),
+        completed_at=from_micros(row[12]),
+    )

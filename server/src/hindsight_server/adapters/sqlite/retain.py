@@ -1,0 +1,338 @@
+"""One retain as one transaction."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from hindsight_server.adapters.sqlite.banks import ensure_bank
+from hindsight_server.adapters.sqlite.entities import EntityNumbers
+from hindsight_server.adapters.sqlite.facts_write import NewFact, delete_facts, insert_facts, move_facts
+from hindsight_server.adapters.sqlite.operations import (
+    Outcome,
+    find_same,
+    finish_operation,
+    get_operation,
+    insert_operation,
+)
+from hindsight_server.adapters.sqlite.session import BankSession
+from hindsight_server.adapters.sqlite.statements import sql
+from hindsight_server.adapters.sqlite.values import from_json, to_json
+from hindsight_server.domain.errors import Conflict, NotFound, StaleDocument
+from hindsight_server.domain.ids import chunk_id, content_hash
+from hindsight_server.domain.model import FactState, UpdateMode
+from hindsight_server.ports.records import ChunkWrite, DocumentWrite, Operation, RetainResult, RetainWrite
+
+# Ordinals of a part's chunks start at part * _PART, so that no two chunks of a document ever share hash and ordinal.
+_PART = 1 << 20
+
+
+def write_retain(connection: apsw.Connection, write: RetainWrite) -> RetainResult:
+    """Store a retain. See `Store.retain` for what is raised."""
+    if write.finishes is not None:
+        return _finish(connection, write, write.finishes)
+    if write.operation is not None:
+        stored = find_same(connection, write.operation)
+        if stored is not None:
+            return RetainResult(replayed=True, operation=stored)
+    ensure_bank(connection, write.bank_id, write.now)
+    session = BankSession(connection, write.bank_id, write.now)
+    documents = _DocumentWriter(session)
+    for document in write.documents:
+        documents.write(document, write.operation)
+    documents.flush()
+    session.save(documents=bool(write.documents))
+    operation = write.operation
+    if operation is not None:
+        ids = [document.document_id for document in write.documents]
+        operation = insert_operation(connection, operation, write.now, ids)
+    return RetainResult(fact_ids=_fact_ids(write.documents), operation=operation)
+
+
+def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) -> RetainResult:
+    """Replace what a job left pending. Documents replaced or deleted since stay as they are."""
+    job = get_operation(connection, write.bank_id, operation_id)
+    if job is None:
+        raise NotFound(f"Operation '{operation_id}' not found in bank '{write.bank_id}'; nothing was stored.")
+    if job.status == "cancelled":
+        raise Conflict(f"Operation '{operation_id}' was cancelled; nothing was stored.")
+    if job.status == "completed":
+        return RetainResult(replayed=True, operation=job)
+    session = BankSession(connection, write.bank_id, write.now)
+    pending = connection.execute(sql("facts.pending_of_operation"), (write.bank_id, operation_id))
+    delete_facts(session, [seq for (seq,) in pending.fetchall()])
+    listed = connection.execute(sql("operations.documents"), (write.bank_id, operation_id)).fetchone()[0]
+    left = _parts_of(session, from_json(listed), operation_id)
+    documents = _DocumentWriter(session)
+    stored = []
+    for document in write.documents:
+        parts = left.get(document.document_id)
+        if parts is None:
+            documents.write(document, None)
+        elif parts:
+            documents.rewrite(document, *parts.pop(0))
+        else:
+            continue
+        stored.append(document)
+    documents.flush()
+    connection.execute(sql("documents.operation_done"), (write.bank_id, operation_id))
+    session.save(documents=bool(stored))
+    result = None if write.operation is None else write.operation.result
+    finish_operation(connection, job, Outcome("completed", result, None), write.now)
+    done = get_operation(connection, write.bank_id, operation_id)
+    return RetainResult(fact_ids=_fact_ids(stored), operation=done)
+
+
+def _parts_of(session: BankSession, document_ids: Iterable[str], operation_id: str) -> dict[str, list[tuple[int, int]]]:
+    """For each document that the job wrote, the parts (number, first turn) that still wait for it, in order."""
+    return {
+        document_id: session.connection.execute(
+            sql("documents.part_of_operation"), (session.bank_id, document_id, operation_id)
+        ).fetchall()
+        for document_id in document_ids
+    }
+
+
+def _fact_ids(documents: Iterable[DocumentWrite]) -> tuple[str, ...]:
+    return tuple(fact.fact_id for document in documents for fact in document.facts)
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredDocument:
+    content_hash: str
+    turn_count: int
+    next_part: int
+    text_length: int
+    tags: str
+    context: str | None
+    metadata: str
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredChunk:
+    part: int
+    position: int
+    chunk_id: str
+    content_hash: str
+    ordinal: int
+    first_turn: int
+    complete: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a part stands in its document."""
+
+    part: int
+    first_turn: int
+
+
+class _DocumentWriter:
+    """Writes documents one after another and their facts together, so that each table is visited once."""
+
+    def __init__(self, session: BankSession) -> None:
+        self._session = session
+        self._numbers = EntityNumbers(session)
+        self._facts: list[NewFact] = []
+        self._touched: set[str] = set()
+
+    def write(self, document: DocumentWrite, operation: Operation | None) -> None:
+        """Replace a document, or append a part to it."""
+        session, key = self._session, (self._session.bank_id, document.document_id)
+        if document.document_id in self._touched:
+            self.flush()
+        self._touched.add(document.document_id)
+        row = session.connection.execute(sql("documents.read"), key).fetchone()
+        stored = None if row is None else _StoredDocument(*row)
+        appended = document.mode is UpdateMode.APPEND and stored is not None
+        old: list[_StoredChunk] = []
+        if stored is not None and not appended:
+            old = self._chunks("documents.chunks_of_document", key)
+            session.connection.execute(sql("documents.delete_parts"), key)
+        place = _Place(stored.next_part if stored else 0, stored.turn_count if stored and appended else 0)
+        self._write_document(document, stored if appended else None, place)
+        pending = operation if any(fact.state is FactState.PENDING for fact in document.facts) else None
+        waits_for = None if pending is None else pending.operation_id
+        session.connection.execute(
+            sql("documents.insert_part"),
+            (*key, place.part, place.first_turn, document.turn_count, waits_for, document.text),
+        )
+        kept = self._place_chunks(document, place, old)
+        if stored is not None and kept:
+            self._restamp(document, stored, kept)
+
+    def rewrite(self, document: DocumentWrite, part: int, first_turn: int) -> None:
+        """Write a part's chunks and facts anew, where they stand."""
+        key = (self._session.bank_id, document.document_id)
+        old = self._chunks("documents.chunks_of_part", (*key, part))
+        self._place_chunks(document, _Place(part, first_turn), old)
+        self._session.connection.execute(sql("documents.part_done"), (*key, part))
+        self._session.connection.execute(sql("documents.touch"), (self._session.now, *key))
+
+    def flush(self) -> None:
+        """Insert the facts that were gathered."""
+        insert_facts(self._session, self._facts)
+        self._facts = []
+        self._touched.clear()
+
+    def _write_document(self, document: DocumentWrite, before: _StoredDocument | None, place: _Place) -> None:
+        """`before` is the document that is appended to, or None."""
+        values: dict[str, Any] = {
+            "bank_id": self._session.bank_id,
+            "document_id": document.document_id,
+            "content_hash": document.content_hash,
+            "now": self._session.now,
+            "text_length": len(document.text),
+            "turn_count": document.turn_count,
+            "next_part": place.part + 1,
+            "tags": to_json(document.tags),
+            "context": document.context,
+            "metadata": to_json(dict(document.metadata)),
+            "observation_scopes": None if document.observation_scopes is None else to_json(document.observation_scopes),
+        }
+        if before is not None:
+            # The hash of hashes, since the text that is there is not read again.
+            values["content_hash"] = content_hash(f"{before.content_hash}\n{document.content_hash}")
+            values["text_length"] += before.text_length
+            values["turn_count"] += before.turn_count
+            values["tags"] = to_json(list(dict.fromkeys([*from_json(before.tags), *document.tags])))
+            values["context"] = before.context if document.context is None else document.context
+            values["metadata"] = to_json(from_json(before.metadata) | dict(document.metadata))
+        self._session.connection.execute(sql("documents.write"), values)
+
+    def _chunks(self, statement: str, key: tuple[Any, ...]) -> list[_StoredChunk]:
+        return [_StoredChunk(*row) for row in self._session.connection.execute(sql(statement), key)]
+
+    def _place_chunks(self, document: DocumentWrite, place: _Place, old: list[_StoredChunk]) -> list[_StoredChunk]:
+        """Put the part's chunks where they belong, keeping the ones that may stay; those."""
+        available: defaultdict[str, list[_StoredChunk]] = defaultdict(list)
+        for chunk in old:
+            if chunk.complete and chunk.content_hash in document.kept_hashes:
+                available[chunk.content_hash].append(chunk)
+        seen: set[str] = set()
+        kept: dict[int, _StoredChunk] = {}
+        for wanted in document.chunks:
+            if available[wanted.content_hash]:
+                kept[wanted.index] = available[wanted.content_hash].pop(0)
+            elif wanted.content_hash in document.kept_hashes - seen:
+                raise StaleDocument(
+                    f"Document '{document.document_id}' changed while it was being retained; retain it again."
+                )
+            seen.add(wanted.content_hash)
+        staying = {chunk.chunk_id for chunk in kept.values()}
+        self._drop_chunks(document.document_id, [chunk for chunk in old if chunk.chunk_id not in staying])
+        self._move_kept(document, place, kept)
+        self._gather_facts(document, place, kept, self._insert_chunks(document, place, kept))
+        return list(kept.values())
+
+    def _drop_chunks(self, document_id: str, chunks: list[_StoredChunk]) -> None:
+        session = self._session
+        seqs = []
+        for chunk in chunks:
+            key = (session.bank_id, document_id, chunk.chunk_id)
+            seqs += [seq for (seq,) in session.connection.execute(sql("facts.seqs_of_chunk"), key)]
+        delete_facts(session, seqs)
+        session.connection.executemany(
+            sql("documents.delete_chunk"), [(session.bank_id, chunk.chunk_id) for chunk in chunks]
+        )
+
+    def _move_kept(self, document: DocumentWrite, place: _Place, kept: Mapping[int, _StoredChunk]) -> None:
+        session = self._session
+        first_turns = {chunk.index: place.first_turn + chunk.first_turn for chunk in document.chunks}
+        moved = {
+            index: chunk
+            for index, chunk in kept.items()
+            if (chunk.part, chunk.position, chunk.first_turn) != (place.part, index, first_turns[index])
+        }
+        # Through negative positions, since two chunks may swap places.
+        for sign in (-1, 1):
+            session.connection.executemany(
+                sql("documents.place_chunk"),
+                [
+                    (place.part, index if sign > 0 else -1 - index, first_turns[index], session.bank_id, chunk.chunk_id)
+                    for index, chunk in moved.items()
+                ],
+            )
+        shifted = []
+        for index, chunk in moved.items():
+            shift = first_turns[index] - chunk.first_turn
+            if shift:
+                key = (session.bank_id, document.document_id, chunk.chunk_id)
+                seqs = [seq for (seq,) in session.connection.execute(sql("facts.seqs_of_chunk"), key)]
+                values = [(shift, session.bank_id, seq) for seq in seqs]
+                session.connection.executemany(sql("facts.shift_turn"), values)
+                shifted += seqs
+        if shifted:
+            move_facts(session, shifted)
+
+    def _insert_chunks(
+        self, document: DocumentWrite, place: _Place, kept: Mapping[int, _StoredChunk]
+    ) -> dict[int, str]:
+        """Insert the chunks that are new; the id of each chunk of the part, by its index."""
+        session = self._session
+        pending = {fact.extracted.chunk_index for fact in document.facts if fact.state is FactState.PENDING}
+        taken = {(chunk.content_hash, chunk.ordinal) for chunk in kept.values()}
+        ids = {index: chunk.chunk_id for index, chunk in kept.items()}
+        rows = []
+        for chunk in document.chunks:
+            if chunk.index in kept:
+                continue
+            ordinal = place.part * _PART
+            while (chunk.content_hash, ordinal) in taken:
+                ordinal += 1
+            taken.add((chunk.content_hash, ordinal))
+            ids[chunk.index] = chunk_id(session.bank_id, document.document_id, chunk.content_hash, ordinal)
+            complete = int(chunk.index not in pending)
+            rows.append(self._chunk_row(document.document_id, place, chunk, (ids[chunk.index], ordinal, complete)))
+        session.connection.executemany(sql("documents.insert_chunk"), rows)
+        return ids
+
+    def _chunk_row(
+        self, document_id: str, place: _Place, chunk: ChunkWrite, made: tuple[str, int, int]
+    ) -> tuple[object, ...]:
+        identifier, ordinal, complete = made
+        first_turn = place.first_turn + chunk.first_turn
+        session = self._session
+        return (
+            *(session.bank_id, document_id, place.part, chunk.index, identifier, chunk.content_hash, ordinal),
+            *(first_turn, complete, session.now, chunk.text),
+        )
+
+    def _gather_facts(
+        self, document: DocumentWrite, place: _Place, kept: Mapping[int, _StoredChunk], chunk_ids: Mapping[int, str]
+    ) -> None:
+        tags = to_json(document.tags)
+        metadata = to_json(dict(document.metadata))
+        self._facts += [
+            NewFact(
+                fact,
+                document.document_id,
+                chunk_ids.get(fact.extracted.chunk_index),
+                place.first_turn,
+                document.context,
+                metadata,
+                tags,
+                self._numbers.of(fact.extracted.entities),
+            )
+            for fact in document.facts
+            if fact.extracted.chunk_index not in kept
+        ]
+
+    def _restamp(self, document: DocumentWrite, stored: _StoredDocument, kept: list[_StoredChunk]) -> None:
+        """Give the facts that stay the tags, context and metadata of the document, where these changed."""
+        session = self._session
+        tags, metadata = to_json(document.tags), to_json(dict(document.metadata))
+        if (tags, document.context, metadata) == (stored.tags, stored.context, stored.metadata):
+            return
+        new_tags = tags if tags != stored.tags else None
+        seqs: list[int] = []
+        for chunk in kept:
+            key = (session.bank_id, document.document_id, chunk.chunk_id)
+            seqs += [seq for (seq,) in session.connection.execute(sql("facts.seqs_of_chunk"), key)]
+        values = [(new_tags, document.context, metadata, session.bank_id, seq) for seq in seqs]
+        session.connection.executemany(sql("facts.set_source"), values)
+        move_facts(session, seqs)

@@ -1,0 +1,140 @@
+-- name: insert
+INSERT INTO facts (
+    bank_id, seq, fact_type, document_id, turn_index, context, session, speaker, role, mentioned_at, occurred_start,
+    occurred_end, length, tokens, flags, proof_count, tags, entities, state, fact_id, chunk_id, created_at, updated_at,
+    source_fact_ids, metadata, terms, text
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, '[]', ?, ?, ?)
+
+-- name: insert_vector
+INSERT INTO vectors (bank_id, seq, space, vector) VALUES (?, ?, ?, ?)
+
+-- name: insert_token_vectors
+INSERT INTO token_vectors (bank_id, seq, space, width, vectors) VALUES (?, ?, ?, ?, ?)
+
+-- name: delete_vector
+DELETE FROM vectors WHERE bank_id = ? AND seq = ?
+
+-- name: delete_token_vectors
+DELETE FROM token_vectors WHERE bank_id = ? AND seq = ?
+
+-- name: to_remove
+SELECT f.seq, f.state, f.entities, f.terms
+FROM json_each(:seqs) AS wanted
+CROSS JOIN facts AS f ON f.bank_id = :bank_id AND f.seq = wanted.value
+ORDER BY f.seq
+
+-- name: delete
+DELETE FROM facts WHERE bank_id = ? AND seq = ?
+
+-- name: move
+UPDATE facts SET seq = ?, updated_at = ? WHERE bank_id = ? AND seq = ?
+
+-- name: shift_turn
+UPDATE facts SET turn_index = turn_index + ? WHERE bank_id = ? AND seq = ?
+
+-- name: set_tags
+UPDATE facts SET tags = ? WHERE bank_id = ? AND seq = ?
+
+-- name: set_source
+UPDATE facts SET tags = ifnull(?, tags), context = ?, metadata = ? WHERE bank_id = ? AND seq = ?
+
+-- name: change
+UPDATE facts
+SET text = ifnull(:text, text), fact_type = ifnull(:fact_type, fact_type), context = ifnull(:context, context),
+    occurred_start = ifnull(:occurred_start, occurred_start), occurred_end = ifnull(:occurred_end, occurred_end),
+    tags = ifnull(:tags, tags), entities = ifnull(:entities, entities), state = :state, flags = :flags,
+    terms = ifnull(:terms, terms), length = ifnull(:length, length), tokens = ifnull(:tokens, tokens)
+WHERE bank_id = :bank_id AND seq = :seq
+
+-- name: terms
+SELECT terms FROM facts WHERE bank_id = ? AND seq = ?
+
+-- name: entities
+SELECT entities FROM facts WHERE bank_id = ? AND seq = ?
+
+-- name: seq_of_id
+SELECT seq, state, flags, mentioned_at, created_at FROM facts WHERE bank_id = ? AND fact_id = ?
+
+-- name: seqs_of_chunk
+SELECT seq FROM facts WHERE bank_id = ? AND document_id = ? AND chunk_id = ? ORDER BY seq
+
+-- name: seqs_of_document
+SELECT seq FROM facts WHERE bank_id = ? AND document_id = ? ORDER BY seq
+
+-- name: pending_of_operation
+SELECT f.seq
+FROM document_parts AS p
+JOIN chunks AS c ON c.bank_id = p.bank_id AND c.document_id = p.document_id AND c.part = p.part
+JOIN facts AS f ON f.bank_id = c.bank_id AND f.document_id = c.document_id AND f.chunk_id = c.chunk_id
+WHERE p.bank_id = ? AND p.pending_operation_id = ? AND f.state = 'pending'
+ORDER BY f.seq
+
+-- name: seqs_of_type
+SELECT seq FROM facts WHERE bank_id = :bank_id AND (:fact_type IS NULL OR fact_type = :fact_type) ORDER BY seq
+
+-- name: read
+SELECT f.seq, f.fact_id, f.document_id, f.chunk_id, f.turn_index, f.fact_type, f.text, f.state, f.context, f.speaker,
+    f.role, f.occurred_start, f.occurred_end, f.mentioned_at, f.created_at, f.metadata, f.tags, f.entities,
+    f.source_fact_ids, f.proof_count, f.tokens
+FROM json_each(:seqs) AS wanted
+CROSS JOIN facts AS f ON f.bank_id = :bank_id AND f.seq = wanted.value
+
+-- name: count
+SELECT count(*)
+FROM facts AS f
+WHERE f.bank_id = :bank_id
+    AND (:fact_type IS NULL OR f.fact_type = :fact_type)
+    AND (:state IS NULL OR f.state = :state)
+    AND (:document_id IS NULL OR f.document_id = :document_id)
+    AND (:tag_sets IS NULL OR f.tags IN (SELECT value FROM json_each(:tag_sets)))
+    AND (:number IS NULL OR EXISTS (
+        SELECT 1 FROM fact_entities AS m WHERE m.bank_id = :bank_id AND m.number = :number AND m.seq = f.seq
+    ))
+    AND (:query IS NULL OR holds(f.text, :query) OR holds(f.context, :query))
+    AND (:time_field IS NULL OR CASE :time_field
+        WHEN 'created_at' THEN f.created_at
+        WHEN 'updated_at' THEN f.updated_at
+        WHEN 'mentioned_at' THEN f.mentioned_at
+        WHEN 'occurred_start' THEN f.occurred_start
+        WHEN 'occurred_end' THEN f.occurred_end
+    END BETWEEN ifnull(:start, -9223372036854775808) AND ifnull(:end, 9223372036854775807))
+
+-- name: list
+SELECT f.seq
+FROM facts AS f
+WHERE f.bank_id = :bank_id
+    AND (:fact_type IS NULL OR f.fact_type = :fact_type)
+    AND (:state IS NULL OR f.state = :state)
+    AND (:document_id IS NULL OR f.document_id = :document_id)
+    AND (:tag_sets IS NULL OR f.tags IN (SELECT value FROM json_each(:tag_sets)))
+    AND (:number IS NULL OR EXISTS (
+        SELECT 1 FROM fact_entities AS m WHERE m.bank_id = :bank_id AND m.number = :number AND m.seq = f.seq
+    ))
+    AND (:query IS NULL OR holds(f.text, :query) OR holds(f.context, :query))
+ORDER BY f.seq DESC
+LIMIT :limit OFFSET :offset
+
+-- name: list_by_time
+SELECT f.seq, CASE :time_field
+        WHEN 'created_at' THEN f.created_at
+        WHEN 'updated_at' THEN f.updated_at
+        WHEN 'mentioned_at' THEN f.mentioned_at
+        WHEN 'occurred_start' THEN f.occurred_start
+        WHEN 'occurred_end' THEN f.occurred_end
+    END AS moment
+FROM facts AS f
+WHERE f.bank_id = :bank_id
+    AND (:fact_type IS NULL OR f.fact_type = :fact_type)
+    AND (:state IS NULL OR f.state = :state)
+    AND (:document_id IS NULL OR f.document_id = :document_id)
+    AND (:tag_sets IS NULL OR f.tags IN (SELECT value FROM json_each(:tag_sets)))
+    AND (:number IS NULL OR EXISTS (
+        SELECT 1 FROM fact_entities AS m WHERE m.bank_id = :bank_id AND m.number = :number AND m.seq = f.seq
+    ))
+    AND (:query IS NULL OR holds(f.text, :query) OR holds(f.context, :query))
+    AND moment BETWEEN ifnull(:start, -9223372036854775808) AND ifnull(:end, 9223372036854775807)
+ORDER BY moment DESC, f.seq DESC
+LIMIT :limit OFFSET :offset
+
+-- name: tag_sets
+SELECT tags, count(*) FROM facts WHERE bank_id = ? GROUP BY tags

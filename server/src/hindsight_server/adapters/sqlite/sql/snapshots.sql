@@ -1,0 +1,30 @@
+-- name: mark
+SELECT version, removed_since FROM banks WHERE bank_id = ?
+
+-- name: rows
+SELECT seq, fact_type, document_id, turn_index, context, session, speaker, role, mentioned_at, occurred_start,
+    occurred_end, length, tokens, flags, proof_count, tags, entities
+FROM facts
+WHERE bank_id = ? AND seq > ? AND state != 'invalidated'
+ORDER BY seq
+
+-- name: vectors
+SELECT seq, space, vector FROM vectors WHERE bank_id = ? AND seq > ? ORDER BY seq
+
+-- name: removed
+SELECT seq FROM removed WHERE bank_id = ? AND version > ? AND seq <= ? ORDER BY seq
+
+-- name: token_vectors
+SELECT t.seq, t.width, t.vectors
+FROM json_each(:seqs) AS wanted
+CROSS JOIN token_vectors AS t ON t.bank_id = :bank_id AND t.seq = wanted.value
+WHERE t.space = :space
+
+-- name: log_removed
+INSERT INTO removed (bank_id, version, seq) VALUES (?, ?, ?)
+
+-- name: forget_removed
+DELETE FROM removed WHERE bank_id = ?
+
+-- name: removed_since
+UPDATE banks SET removed_since = ? WHERE bank_id = ?

@@ -1,0 +1,241 @@
+"""The store over one SQLite database in one folder."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import apsw
+
+from hindsight_server.adapters.sqlite import (
+    banks,
+    curation,
+    documents,
+    entities,
+    facts_read,
+    operations,
+    postings,
+    retain,
+    snapshots,
+    tags,
+)
+from hindsight_server.adapters.sqlite.opened import OpenedFolder
+from hindsight_server.domain.errors import HindsightServerError, NotFound
+from hindsight_server.domain.ids import bank_of_chunk
+from hindsight_server.domain.model import Fact
+from hindsight_server.domain.tags import TagFilter
+from hindsight_server.ports.embedder import Int8Array
+from hindsight_server.ports.records import (
+    Bank,
+    BankChange,
+    BankStats,
+    Chunk,
+    Document,
+    DocumentFilter,
+    DocumentState,
+    Entity,
+    FactChange,
+    FactFilter,
+    Int32Array,
+    Int64Array,
+    Operation,
+    Page,
+    RetainResult,
+    RetainWrite,
+    Snapshot,
+)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Call = Callable[Concatenate[apsw.Connection, P], T]
+
+
+class SqliteStore:
+    """`Store` in a data folder: ``memory.db`` (with SQLite's own files beside it) and a lock file.
+
+    Writes run one after another on one thread and are on the disk when they return; reads run on a few others, each in a
+    read transaction of its own. The folder is made when it is not there, and belongs to one process at a time.
+
+    Args:
+        folder: the data folder.
+        readers: number of reading threads.
+
+    Example:
+        >>> store = SqliteStore(Path("data"))
+        >>> await store.open()
+        >>> await store.ensure_bank("alice", datetime.now(UTC))
+        >>> await store.close()
+    """
+
+    def __init__(self, folder: Path, *, readers: int = 4) -> None:
+        self._folder = folder
+        self._readers = readers
+        self._opened: OpenedFolder | None = None
+
+    async def open(self) -> None:
+        if self._opened is None:
+            with ThreadPoolExecutor(1, thread_name_prefix="hindsight-store-open") as executor:
+                opening = executor.submit(OpenedFolder, self._folder, readers=self._readers)
+                self._opened = await asyncio.wrap_future(opening)
+
+    async def close(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            with ThreadPoolExecutor(1, thread_name_prefix="hindsight-store-close") as executor:
+                await asyncio.wrap_future(executor.submit(opened.close))
+
+    async def ping(self) -> None:
+        await self._read(lambda connection: connection.execute("SELECT 1").fetchone())
+
+    # banks
+
+    async def ensure_bank(self, bank_id: str, now: datetime) -> None:
+        await self._write(banks.ensure_bank, bank_id, now)
+
+    async def save_bank(self, bank_id: str, change: BankChange, now: datetime) -> Bank:
+        return await self._write(banks.save_bank, bank_id, change, now)
+
+    async def get_bank(self, bank_id: str) -> Bank:
+        return await self._read(banks.get_bank, bank_id)
+
+    async def list_banks(self, query: str | None, limit: int, offset: int) -> Page[Bank]:
+        return await self._read(banks.list_banks, query, limit, offset)
+
+    async def delete_bank(self, bank_id: str) -> int:
+        return await self._write(banks.delete_bank, bank_id)
+
+    async def bank_stats(self, bank_id: str) -> BankStats:
+        return await self._read(banks.bank_stats, bank_id)
+
+    # writing
+
+    async def retain(self, write: RetainWrite) -> RetainResult:
+        return await self._write(retain.write_retain, write)
+
+    async def document_state(self, bank_id: str, document_id: str) -> DocumentState | None:
+        return await self._read(documents.document_state, bank_id, document_id)
+
+    async def update_document(self, bank_id: str, document_id: str, tags: tuple[str, ...], now: datetime) -> int:
+        return await self._write(curation.update_document, bank_id, document_id, tags, now)
+
+    async def delete_document(self, bank_id: str, document_id: str, now: datetime) -> int:
+        return await self._write(curation.delete_document, bank_id, document_id, now)
+
+    async def update_fact(self, bank_id: str, fact_id: str, change: FactChange, now: datetime) -> Fact:
+        return await self._write(curation.update_fact, bank_id, fact_id, change, now)
+
+    async def clear_facts(self, bank_id: str, fact_type: str | None, now: datetime) -> int:
+        return await self._write(curation.clear_facts, bank_id, fact_type, now)
+
+    # reading
+
+    async def get_fact(self, bank_id: str, fact_id: str) -> Fact:
+        return await self._read_bank(facts_read.get_fact, bank_id, fact_id)
+
+    async def facts(self, bank_id: str, seqs: Sequence[int]) -> list[Fact]:
+        return await self._read_bank(facts_read.read_facts, bank_id, seqs)
+
+    async def list_facts(self, bank_id: str, wanted: FactFilter, limit: int, offset: int) -> Page[Fact]:
+        return await self._read_bank(facts_read.list_facts, bank_id, wanted, limit, offset)
+
+    async def get_document(self, bank_id: str, document_id: str) -> Document:
+        return await self._read_bank(documents.get_document, bank_id, document_id)
+
+    async def list_documents(self, bank_id: str, wanted: DocumentFilter, limit: int, offset: int) -> Page[Document]:
+        return await self._read_bank(documents.list_documents, bank_id, wanted, limit, offset)
+
+    async def get_chunk(self, chunk_id: str) -> Chunk:
+        found = await self._read(documents.get_chunks, bank_of_chunk(chunk_id), [chunk_id])
+        if not found:
+            raise NotFound(f"Chunk '{chunk_id}' not found.")
+        return found[0]
+
+    async def chunks(self, bank_id: str, chunk_ids: Sequence[str]) -> list[Chunk]:
+        return await self._read_bank(documents.get_chunks, bank_id, chunk_ids)
+
+    async def list_chunks(self, bank_id: str, document_id: str, limit: int, offset: int) -> Page[Chunk]:
+        return await self._read_bank(documents.list_chunks, bank_id, document_id, limit, offset)
+
+    async def list_entities(self, bank_id: str, tags: TagFilter | None, limit: int, offset: int) -> Page[Entity]:
+        return await self._read_bank(entities.list_entities, bank_id, tags, limit, offset)
+
+    async def get_entity(self, bank_id: str, entity_id: str) -> Entity:
+        return await self._read_bank(entities.get_entity, bank_id, entity_id)
+
+    async def find_entities(self, bank_id: str, names: Sequence[str]) -> list[Entity]:
+        return await self._read_bank(entities.find_entities, bank_id, names)
+
+    async def entities(self, bank_id: str, numbers: Sequence[int]) -> list[Entity]:
+        return await self._read_bank(entities.entities_by_number, bank_id, numbers)
+
+    async def list_tags(self, bank_id: str, query: str | None, limit: int, offset: int) -> Page[tuple[str, int]]:
+        return await self._read_bank(tags.list_tags, bank_id, query, limit, offset)
+
+    # recall
+
+    async def snapshot(self, bank_id: str, after_seq: int, after_version: int) -> Snapshot:
+        return await self._read(snapshots.read_snapshot, bank_id, after_seq, after_version)
+
+    async def postings(self, bank_id: str, terms: Mapping[str, int]) -> Mapping[str, tuple[Int64Array, Int32Array]]:
+        return await self._read_bank(postings.read_postings, bank_id, terms)
+
+    async def token_vectors(self, bank_id: str, space: str, seqs: Sequence[int]) -> Mapping[int, Int8Array]:
+        return await self._read_bank(snapshots.read_token_vectors, bank_id, space, seqs)
+
+    # operations
+
+    async def add_operation(self, operation: Operation) -> Operation:
+        return await self._write(operations.add_operation, operation)
+
+    async def get_operation(self, bank_id: str, operation_id: str) -> Operation | None:
+        return await self._read(operations.get_operation, bank_id, operation_id)
+
+    async def list_operations(
+        self, bank_id: str, status: str | None, type_: str | None, limit: int, offset: int
+    ) -> Page[Operation]:
+        return await self._read_bank(operations.list_operations, bank_id, (status, type_), limit, offset)
+
+    async def claim_operation(self, types: Sequence[str], now: datetime, lease_seconds: float) -> Operation | None:
+        return await self._write(operations.claim_operation, types, now, lease_seconds)
+
+    async def finish_operation(
+        self,
+        operation: Operation,
+        status: str,
+        now: datetime,
+        *,
+        result: Mapping[str, Any] | None = None,
+        error: str | None = None,
+    ) -> None:
+        outcome = operations.Outcome(status, result, error)
+        await self._write(operations.finish_operation, operation, outcome, now)
+
+    async def cancel_operation(self, bank_id: str, operation_id: str, now: datetime) -> bool:
+        return await self._write(operations.cancel_operation, bank_id, operation_id, now)
+
+    async def delete_operation(self, bank_id: str, operation_id: str) -> bool:
+        return await self._write(operations.delete_operation, bank_id, operation_id)
+
+    async def _read(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.wrap_future(self._held().read(lambda connection: work(connection, *args, **kwargs)))
+
+    async def _write(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.wrap_future(self._held().write(lambda connection: work(connection, *args, **kwargs)))
+
+    async def _read_bank(
+        self, work: Callable[Concatenate[apsw.Connection, str, P], T], bank_id: str, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        def checked(connection: apsw.Connection) -> T:
+            banks.require_bank(connection, bank_id)
+            return work(connection, bank_id, *args, **kwargs)
+
+        return await asyncio.wrap_future(self._held().read(checked))
+
+    def _held(self) -> OpenedFolder:
+        if self._opened is None:
+            raise HindsightServerError("The store is not open. Call open() first.")
+        return self._opened

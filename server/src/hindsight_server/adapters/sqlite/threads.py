@@ -1,0 +1,159 @@
+"""The threads that do the blocking work: one writer, and a few readers that never wait for it."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import apsw
+
+from hindsight_server.domain.errors import HindsightServerError
+
+T = TypeVar("T")
+Work = Callable[[apsw.Connection], T]
+
+# More would only make the first of them wait longer for its commit.
+_GROUP = 64
+
+
+@dataclass(slots=True)
+class _Job:
+    work: Work[Any]
+    future: Future[Any]
+    outcome: Any = None
+    failure: BaseException | None = None
+
+    def settle(self, commit_failure: BaseException | None) -> None:
+        failure = self.failure or commit_failure
+        if failure is None:
+            self.future.set_result(self.outcome)
+        else:
+            self.future.set_exception(failure)
+
+
+class Writer:
+    """One thread with the only connection that writes.
+
+    Writes that queue up while another is being committed share the next commit: each runs in its own savepoint, so that
+    one that fails leaves no trace, and none is acknowledged before the commit is on the disk.
+    """
+
+    def __init__(self, connect: Callable[[], apsw.Connection]) -> None:
+        self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._connection = connect()
+        self._closing = threading.Lock()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="hindsight-store-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Work[T]) -> Future[T]:
+        """Run `work` in a transaction. A future that is cancelled before its turn comes is never run."""
+        future: Future[T] = Future()
+        with self._closing:
+            if self._closed:
+                raise HindsightServerError("The store is closed.")
+            self._queue.put(_Job(work, future))
+        return future
+
+    def close(self) -> None:
+        """Finish what is queued, then close the connection."""
+        with self._closing:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        last = False
+        while not last:
+            jobs, last = self._next_group()
+            jobs = [job for job in jobs if job.future.set_running_or_notify_cancel()]
+            if jobs:
+                self._commit_together(jobs)
+        self._connection.close()
+
+    def _next_group(self) -> tuple[list[_Job], bool]:
+        jobs: list[_Job] = []
+        job = self._queue.get()
+        while job is not None:
+            jobs.append(job)
+            if len(jobs) == _GROUP:
+                return jobs, False
+            try:
+                job = self._queue.get_nowait()
+            except queue.Empty:
+                return jobs, False
+        return jobs, True
+
+    def _commit_together(self, jobs: list[_Job]) -> None:
+        failure: BaseException | None = None
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            for job in jobs:
+                self._run_one(job, alone=len(jobs) == 1)
+            self._connection.execute("COMMIT")
+        except Exception as error:
+            failure = error
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        for job in jobs:
+            job.settle(failure)
+
+    def _run_one(self, job: _Job, *, alone: bool) -> None:
+        connection = self._connection
+        if not alone:
+            connection.execute("SAVEPOINT job")
+        try:
+            job.outcome = job.work(connection)
+        except Exception as error:
+            job.failure = error
+            if alone:
+                raise
+            connection.execute("ROLLBACK TO job")
+        if not alone:
+            connection.execute("RELEASE job")
+
+
+class Readers:
+    """A few threads, each with its own connection that can't write."""
+
+    def __init__(self, connect: Callable[[], apsw.Connection], *, threads: int) -> None:
+        self._connect = connect
+        self._local = threading.local()
+        self._opened: list[apsw.Connection] = []
+        self._lock = threading.Lock()
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="hindsight-store-reader")
+
+    def submit(self, work: Work[T]) -> Future[T]:
+        """Run `work` in a read transaction: it sees one state of the database from beginning to end."""
+        try:
+            return self._executor.submit(self._run, work)
+        except RuntimeError:
+            raise HindsightServerError("The store is closed.") from None
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=True)
+        for connection in self._opened:
+            connection.close()
+
+    def _run(self, work: Work[T]) -> T:
+        connection = self._connection()
+        connection.execute("BEGIN")
+        try:
+            return work(connection)
+        finally:
+            connection.execute("ROLLBACK")
+
+    def _connection(self) -> apsw.Connection:
+        held: apsw.Connection | None = getattr(self._local, "connection", None)
+        if held is None:
+            held = self._connect()
+            self._local.connection = held
+            with self._lock:
+                self._opened.append(held)
+        return held
