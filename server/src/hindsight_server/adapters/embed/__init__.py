@@ -8,15 +8,22 @@ from hindsight_server.ports.embedder import Embedder
 __all__ = ["make_embedder"]
 
 
-def make_embedder(provider: str) -> Embedder:
-    """The embedder of a provider name; nothing is loaded before its `start()`.
+def make_embedder(provider: str = "local") -> Embedder:
+    """The embedder of a provider name; no model is loaded before its `start()` or first use.
 
     Args:
-        provider: ``hashing`` (no model).
+        provider: ``local`` (the bundled models: MiniLM for Latin script, the multilingual USE for all others), or
+            ``hashing`` (no model: words and letters only).
 
     Raises:
         InvalidInput: the name is unknown.
     """
+    if provider == "local":
+        from hindsight_server.adapters.embed.minilm import MiniLMEmbedder
+        from hindsight_server.adapters.embed.spaces import ScriptEmbedder
+        from hindsight_server.adapters.embed.use import UseEmbedder
+
+        return ScriptEmbedder(MiniLMEmbedder(), UseEmbedder())
     if provider == "hashing":
         from hindsight_server.adapters.embed.hashing import HashingEmbedder
 

@@ -83,9 +83,7 @@ class HashingEmbedder:
 
     def _check(self, space: str) -> None:
         if space != self._space:
-            raise EmbeddingUnavailable(
-                f"Embedding space '{space}' is unknown; this embedder has '{self._space}'."
-            )
+            raise EmbeddingUnavailable(f"Embedding space '{space}' is unknown; this embedder has '{self._space}'.")
 
     def _encode_one(self, text: str) -> Encoding:
         words = content_words(text)
