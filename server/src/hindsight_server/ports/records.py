@@ -154,8 +154,8 @@ class RetainWrite:
         operation: recorded in the same transaction (a finished synchronous retain, or a pending job).
         finishes: id of the job that this write completes. The texts and chunks of `documents` are those that the job's
             own write stored; only their facts are new and take the places of the job's pending ones, whatever was
-            appended to the document meanwhile. A document that was replaced or deleted since is left alone; a job that
-            is gone or cancelled makes the write a no-op.
+            appended to the document meanwhile. A document that was replaced or deleted since is left alone. NotFound is
+            raised when the job is gone, Conflict when it was cancelled. `operation` then brings the job's result.
     """
 
     bank_id: str

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from hindsight_server.domain.model import Fact, Interval
+from hindsight_server.domain.model import Fact
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.ports.records import Chunk, Entity
 
@@ -191,7 +191,7 @@ class RecallTrace:
     query: str
     query_truncated: bool = False
     terms: tuple[str, ...] = ()
-    windows: tuple[Interval, ...] = ()
+    windows: tuple[TimeWindow, ...] = ()
     arms: tuple[ArmTrace, ...] = ()
     degraded: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -207,7 +207,7 @@ class RecallTrace:
             "query": self.query,
             "query_truncated": self.query_truncated,
             "terms": list(self.terms),
-            "windows": [{"start": w.start.isoformat(), "end": w.end.isoformat()} for w in self.windows],
+            "windows": [{"start": _iso(window.start), "end": _iso(window.end)} for window in self.windows],
             "arms": [_arm_dict(arm) for arm in self.arms],
             "degraded": list(self.degraded),
             "notes": list(self.notes),
@@ -217,6 +217,10 @@ class RecallTrace:
             "stage_seconds": dict(self.stage_seconds),
             "features": [dict(row) for row in self.features],
         }
+
+
+def _iso(value: datetime | None) -> str | None:
+    return value.isoformat() if value else None
 
 
 def _arm_dict(arm: ArmTrace) -> dict[str, Any]:

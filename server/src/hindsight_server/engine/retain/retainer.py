@@ -142,16 +142,25 @@ class Retainer:
         if document_id is not None:
             return await self._extract_again(operation.bank_id, document_id)
         parts = from_payload(payload)
+        try:
+            return await self._finish(operation, parts)
+        except StaleDocument:
+            # Chunks that were to be kept have lost their facts meanwhile: extract those too.
+            return await self._finish(operation, [replace(part, stored_hashes=frozenset()) for part in parts])
+
+    async def _finish(self, operation: Operation, parts: Sequence[Part]) -> Mapping[str, Any]:
         prepared = await asyncio.to_thread(prepare, parts, self._extractor, self._indexer)
         documents, unencoded = await self._encoded(prepared.documents)
+        result = _result(documents, prepared, unencoded)
         write = RetainWrite(
             bank_id=operation.bank_id,
             documents=tuple(documents),
             now=self._clock.now(),
+            operation=replace(operation, result=result),
             finishes=operation.operation_id,
         )
         await self._store.retain(write)
-        return _result(documents, prepared, unencoded)
+        return result
 
     async def _extract_again(self, bank_id: str, document_id: str) -> Mapping[str, Any]:
         for attempt in range(1, _TRIES + 1):
