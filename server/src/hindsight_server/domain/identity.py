@@ -1,0 +1,162 @@
+"""Which turns belong together, and which facts are one: the rules of `docs/explanation/identity.md`."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TypeGuard
+
+from hindsight_server.domain.model import Interval
+
+SESSION_GAP = timedelta(minutes=30)
+"""Turns of one context that lie further apart belong to different sessions."""
+
+ADAPTER_CONTEXTS = frozenset({"haystack", "llamaindex", "langchain", "langgraph"})
+"""Contexts that the adapters set by themselves; they tell no conversation from another."""
+
+_DOCUMENT_NAMESPACE = uuid.UUID("6f0c2a5e-1f0b-5d38-9a55-3c1d6f1d2b47")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnPlace:
+    """Where a turn stands.
+
+    Args:
+        document_id, turn_index: its document, and its position there, from 0.
+        context: the item's context.
+        timestamp: when it was said, aware; None without any time.
+        tags, metadata: the item's.
+    """
+
+    document_id: str
+    turn_index: int
+    context: str | None = None
+    timestamp: datetime | None = None
+    tags: Sequence[str] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+def made_document_id(*, bank_id: str, operation_id: str | None, item_index: int) -> str:
+    """An id for the document of an item that names none: the same for a replayed operation, random without one."""
+    if operation_id is None:
+        return str(uuid.uuid4())
+    return str(uuid.uuid5(_DOCUMENT_NAMESPACE, f"{bank_id}\0{operation_id}\0{item_index}"))
+
+
+def previous_turns(places: Sequence[TurnPlace]) -> list[int | None]:
+    """For each turn the position, in `places`, of the turn before it, or None.
+
+    Turns may come in any order; only those given can be found.
+    """
+    by_document = {(place.document_id, place.turn_index): at for at, place in enumerate(places)}
+    previous: list[int | None] = [None] * len(places)
+    last_of_context: dict[str, int] = {}
+    for at in _by_time(places):
+        place = places[at]
+        if place.turn_index > 0:
+            previous[at] = by_document.get((place.document_id, place.turn_index - 1))
+        if place.timestamp is None or not _tells_apart(place.context):
+            continue
+        if place.turn_index == 0 and (before := last_of_context.get(place.context)) is not None:
+            said_before = places[before].timestamp
+            # Of turns said at the same time none is known to be the first.
+            if said_before != place.timestamp and within_gap(said_before, place.timestamp):
+                previous[at] = before
+        last_of_context[place.context] = at
+    return previous
+
+
+def session_key(place: TurnPlace, *, turn_count: int) -> str | None:
+    """The session a turn belongs to, or None.
+
+    A key that begins with ``context:`` still has to be split at gaps of more than `SESSION_GAP`; `sessions` does it.
+
+    Args:
+        place: the turn.
+        turn_count: how many turns its document has.
+    """
+    for prefix in ("session:", "task:"):
+        for tag in place.tags:
+            if tag.startswith(prefix) and len(tag) > len(prefix):
+                return f"tag:{tag}"
+    if session_id := place.metadata.get("session_id"):
+        return f"metadata:{session_id}"
+    if turn_count > 1:
+        return f"document:{place.document_id}"
+    if place.timestamp and _tells_apart(place.context):
+        return f"context:{place.context}"
+    return None
+
+
+def sessions(places: Sequence[TurnPlace]) -> list[str | None]:
+    """The session of each turn; a context is split wherever its turns pause for more than `SESSION_GAP`."""
+    turn_counts = Counter(place.document_id for place in places)
+    keys = [session_key(place, turn_count=turn_counts[place.document_id]) for place in places]
+    last_said: dict[str, datetime] = {}
+    started: dict[str, datetime] = {}
+    for at in _by_time(places):
+        key, said = keys[at], places[at].timestamp
+        if key is None or said is None or not key.startswith("context:"):
+            continue
+        if not within_gap(last_said.get(key), said):
+            started[key] = said
+        last_said[key] = said
+        keys[at] = f"{key}@{started[key].isoformat()}"
+    return keys
+
+
+def within_gap(earlier: datetime | None, later: datetime | None) -> bool:
+    """Whether two times of a context are close enough to be one conversation."""
+    return earlier is not None and later is not None and timedelta(0) <= later - earlier <= SESSION_GAP
+
+
+def _tells_apart(context: str | None) -> TypeGuard[str]:
+    """Whether a context says which conversation a turn belongs to."""
+    return context is not None and context.strip().casefold() not in (*ADAPTER_CONTEXTS, "")
+
+
+def _by_time(places: Sequence[TurnPlace]) -> list[int]:
+    """Positions in the order in which the turns were said; those without time first, otherwise as given."""
+
+    def said(at: int) -> tuple[bool, float]:
+        timestamp = places[at].timestamp
+        return (timestamp is not None, timestamp.timestamp() if timestamp else 0.0)
+
+    return sorted(range(len(places)), key=said)
+
+
+_OPENING = re.compile(r"(?:(?:well|so|oh|ah|hey|um|uh|hmm|anyway|actually|yeah|嗯|哦|啊|那个|对了)\s*[,，.!！…]+\s*)+")
+_SIGNIFICANT = re.compile(r"[-+]?[$€£¥]?\d[\w.,:/%°$€£¥-]*|[^\W\d_]+(?:['._/@:\-+#]*\w+)*")
+_CAPITALISED = re.compile(r"(?<=[^\W_][,;]\s)[A-Z]\w*|(?<=[^\W_]\s)[A-Z]\w*")
+
+
+def _without_opening(text: str) -> str:
+    opening = _OPENING.match(text)
+    return text[opening.end() :] if opening else text
+
+
+def fold_key(text: str, *, speaker: str | None, occurred: Interval | None) -> str:
+    """Facts with equal keys are one memory.
+
+    Args:
+        text: the words, without their speaker.
+        speaker: who said them.
+        occurred: the time that the fact speaks of, so that two "yesterday" of different days stay apart.
+    """
+    plain = unicodedata.normalize("NFKC", text).replace("’", "'").strip()
+    words = [word.rstrip(".,:/-") for word in _SIGNIFICANT.findall(_without_opening(plain.casefold()))]
+    names = [name for name in _CAPITALISED.findall(plain) if name != "I"]
+    parts = [
+        (speaker or "").strip().casefold(),
+        " ".join(words),
+        " ".join(names),
+        "?" if plain.endswith("?") else "",
+        f"{occurred.start.isoformat()}/{occurred.end.isoformat()}" if occurred else "",
+    ]
+    return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -1,0 +1,215 @@
+"""Days, weeks, months, seasons and years as spans of wall-clock time.
+
+Weeks begin on Monday; seasons are those of the northern hemisphere, by whole months. Functions raise ValueError or
+OverflowError for dates that do not exist.
+"""
+
+from __future__ import annotations
+
+import calendar
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+
+from hindsight_server.domain.time.mention import Grain
+
+_TICK = timedelta(microseconds=1)
+SEASON_MONTHS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+"""The first month of each season."""
+_PARTS_OF_DAY = {
+    "dawn": (0, 6),
+    "morning": (5, 7),
+    "noon": (11, 3),
+    "afternoon": (12, 6),
+    "evening": (17, 7),
+    "night": (18, 12),
+}  # the first hour, and how many
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of wall-clock time: naive, both ends inside it."""
+
+    start: datetime
+    end: datetime
+    grain: Grain
+    is_relative: bool = True
+    has_year: bool = True
+
+    def absolute(self) -> Span:
+        return replace(self, is_relative=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """When a text was said.
+
+    Args:
+        moment: aware.
+        looks_ahead: the text speaks of the future, so that a bare weekday or month is the coming one.
+        looks_back: the text speaks of the past.
+    """
+
+    moment: datetime
+    looks_ahead: bool = False
+    looks_back: bool = False
+
+    @property
+    def day(self) -> date:
+        return self.moment.date()
+
+    def shifted(self, delta: timedelta) -> datetime:
+        """The wall-clock time that is `delta` of real time away."""
+        return (self.moment.astimezone(UTC) + delta).astimezone(self.moment.tzinfo).replace(tzinfo=None)
+
+
+def days(first: date, last: date, grain: Grain) -> Span:
+    """The whole days from `first` to `last`."""
+    return Span(datetime.combine(first, time.min), datetime.combine(last, time.max), grain)
+
+
+def day(at: date) -> Span:
+    return days(at, at, Grain.DAY)
+
+
+def week(at: date) -> Span:
+    monday = at - timedelta(days=at.weekday())
+    return days(monday, monday + timedelta(days=6), Grain.WEEK)
+
+
+def weekend(at: date) -> Span:
+    """The weekend of the week that `at` lies in."""
+    saturday = at + timedelta(days=5 - at.weekday())
+    return days(saturday, saturday + timedelta(days=1), Grain.WEEKEND)
+
+
+def month(year: int, number: int) -> Span:
+    """A month; numbers outside 1 to 12 count on into other years."""
+    year, number = year + (number - 1) // 12, (number - 1) % 12 + 1
+    last = calendar.monthrange(year, number)[1]
+    return days(date(year, number, 1), date(year, number, last), Grain.MONTH)
+
+
+def months(year: int, first: int, count: int, grain: Grain) -> Span:
+    """`count` months from the month `first` on."""
+    return Span(month(year, first).start, month(year, first + count - 1).end, grain)
+
+
+def season(year: int, name: str) -> Span:
+    """A season; winter begins in December of its year."""
+    return months(year, SEASON_MONTHS[name], 3, Grain.SEASON)
+
+
+def quarter(year: int, number: int) -> Span:
+    """A quarter; numbers outside 1 to 4 count on into other years."""
+    return months(year, 3 * number - 2, 3, Grain.QUARTER)
+
+
+def year(number: int) -> Span:
+    return days(date(number, 1, 1), date(number, 12, 31), Grain.YEAR)
+
+
+def decade(first: int) -> Span:
+    return days(date(first, 1, 1), date(first + 9, 12, 31), Grain.DECADE)
+
+
+def part_of_day(at: date, part: str) -> Span:
+    """Morning, noon, afternoon, evening or night of a day; the night ends at six the next morning."""
+    first, hours = _PARTS_OF_DAY[part]
+    start = datetime.combine(at, time(first))
+    return Span(start, start + timedelta(hours=hours) - _TICK, Grain.PART_OF_DAY)
+
+
+def moment(at: datetime) -> Span:
+    return Span(at, at, Grain.MOMENT)
+
+
+def portion(span: Span, part: str) -> Span:
+    """The ``early``, ``mid`` or ``late`` part: a quarter or half of a year, a third of anything else."""
+    first, last = span.start.date(), span.end.date()
+    if span.grain is Grain.YEAR:
+        start, count = {"early": (1, 3), "mid": (4, 6), "late": (10, 3)}[part]
+        part_of = months(first.year, start, count, Grain.SEASON)
+        return replace(span, start=part_of.start, end=part_of.end)
+    third = max(1, ((last - first).days + 1) // 3)
+    if part != "early":
+        first = last - timedelta(days=third - 1) if part == "late" else first + timedelta(days=third)
+    if part != "late":
+        last = first + timedelta(days=third - 1)
+    return replace(span, start=datetime.combine(first, time.min), end=datetime.combine(last, time.max))
+
+
+def months_from(at: date, count: int) -> date:
+    """The same day `count` months away, or the last of that month."""
+    of = month(at.year, at.month + count)
+    return min(of.start.date() + timedelta(days=at.day - 1), of.end.date())
+
+
+def shifted(unit: str, count: int, anchor: Anchor) -> Span:
+    """The day, week, month ... that is `count` units away from the anchor's (negative: before)."""
+    today = anchor.day
+    if unit in ("second", "minute", "hour"):
+        at = anchor.shifted(timedelta(seconds=count * {"second": 1, "minute": 60, "hour": 3600}[unit]))
+        return Span(at, at, Grain.HOUR if unit == "hour" else Grain.MOMENT)
+    if unit == "day":
+        return day(today + timedelta(days=count))
+    if unit in ("week", "fortnight"):
+        return week(today + timedelta(weeks=count * (2 if unit == "fortnight" else 1)))
+    if unit == "weekend":
+        return weekend(today + timedelta(weeks=count))
+    if unit == "month":
+        return month(today.year, today.month + count)
+    if unit == "quarter":
+        return quarter(today.year, (today.month + 2) // 3 + count)
+    if unit == "decade":
+        return decade(today.year // 10 * 10 + 10 * count)
+    if unit in SEASON_MONTHS:
+        return season_shifted(unit, count, today)
+    return year(today.year + count)
+
+
+def season_shifted(name: str, count: int, today: date) -> Span:
+    """Minus one: the latest season of that name that is over; 0: this year's; one: the first that has not begun."""
+    this = season(today.year, name)
+    if count < 0:
+        over = this.end.date() < today
+        return season(today.year + count + (1 if over else 0), name)
+    if count > 0:
+        ahead = this.start.date() > today
+        return season(today.year + count - (1 if ahead else 0), name)
+    return this
+
+
+def weekday_shifted(number: int, count: int, today: date) -> Span:
+    """Minus one: the latest such weekday before today; 0: that of this week; one: that of the next week."""
+    of_week = today + timedelta(days=number - today.weekday())
+    if count < 0 and of_week < today:
+        return day(of_week + timedelta(weeks=count + 1))
+    return day(of_week + timedelta(weeks=count))
+
+
+def coming_weekday(number: int, today: date) -> Span:
+    """The first such weekday after today."""
+    return day(today + timedelta(days=(number - today.weekday() - 1) % 7 + 1))
+
+
+def nearest_weekday(number: int, anchor: Anchor) -> Span:
+    """The weekday named without more: today, else the latest one, or the coming one when the text looks ahead."""
+    back = (anchor.day.weekday() - number) % 7
+    if back and anchor.looks_ahead:
+        return day(anchor.day + timedelta(days=7 - back))
+    return day(anchor.day - timedelta(days=back))
+
+
+def nearest_year(month_number: int, day_number: int, anchor: Anchor) -> int:
+    """The year of a date named without one: the latest, the coming one when the text looks ahead.
+
+    A text that tells nothing ("my birthday is in May") means the coming one when that is at most three months away.
+    """
+    today = anchor.day
+    named, now = (month_number, day_number), (today.month, today.day)
+    if named > now:
+        soon = month_number - today.month <= 3 and not anchor.looks_back
+        return today.year if anchor.looks_ahead or soon else today.year - 1
+    soon = month_number + 12 - today.month <= 3 and not anchor.looks_back
+    this_month = month_number == today.month
+    return today.year + 1 if named < now and not this_month and (anchor.looks_ahead or soon) else today.year

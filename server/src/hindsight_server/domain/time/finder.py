@@ -1,0 +1,121 @@
+"""Finding the time expressions of a text and what they mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime, tzinfo
+
+from hindsight_server.domain.model import Interval
+from hindsight_server.domain.time import chinese, context, english, numeric
+from hindsight_server.domain.time.calendar import Anchor, Span
+from hindsight_server.domain.time.context import Found
+from hindsight_server.domain.time.mention import TimeMention
+from hindsight_server.domain.time.rule import Rule
+
+_WORD = re.compile(r"[a-z]+\d?")
+_DIGIT = re.compile(r"\d")
+_ENGLISH_TRIGGERS = frozenset().union(*(rule.triggers for rule in english.RULES)) - {"#"}
+_CHINESE_TRIGGERS = frozenset().union(*(rule.triggers for rule in chinese.RULES))
+_YEARS = range(1000, 3000)  # what lies outside is no date of anybody's memory, and zone arithmetic may fail there
+
+
+def find_times(text: str, anchor: datetime) -> list[TimeMention]:
+    """Find the English and Chinese time expressions of a text, in order, without overlaps.
+
+    Coarse expressions cover all of what they name ("2015" is that year); relative ones are counted from `anchor` in its
+    time zone; weeks begin on Monday; a weekday or month without a year is the latest one, or the coming one where
+    the text speaks of the future. Impossible dates are left out. Never raises for any text.
+
+    Args:
+        text: any text.
+        anchor: when it was said; taken as UTC when it has no zone.
+
+    Example:
+        >>> [one.text for one in find_times("I ran yesterday and last May", datetime(2024, 3, 5, tzinfo=UTC))]
+        ['yesterday', 'last May']
+    """
+    rules = _rules_for(text)
+    if not rules:
+        return []
+    if anchor.tzinfo is None:
+        anchor = anchor.replace(tzinfo=UTC)
+    ahead = bool(english.LOOKS_AHEAD.search(text) or chinese.LOOKS_AHEAD.search(text))
+    back = not ahead and bool(english.LOOKS_BACK.search(text) or chinese.LOOKS_BACK.search(text))
+    found = _resolve(text, rules, Anchor(anchor, ahead, back))
+    found = context.ranges(text, [context.refined(text, one) for one in found if not context.recurs(text, one[0])])
+    found = _apart([context.stepped(text, one) for one in found])
+    zone = anchor.tzinfo or UTC
+    return [mention for one in found if (mention := _mention(text, one, zone))]
+
+
+def _apart(found: list[Found]) -> list[Found]:
+    """Without those that a later, wider expression has taken in."""
+    apart: list[Found] = []
+    for one in found:
+        while apart and one[0] < apart[-1][1]:
+            apart.pop()
+        apart.append(one)
+    return apart
+
+
+def _rules_for(text: str) -> list[Rule]:
+    """The rules that can match: a text without time words costs two quick scans."""
+    lowered = text.lower()
+    words = set(_WORD.findall(lowered)) & _ENGLISH_TRIGGERS
+    has_digit = _DIGIT.search(text) is not None
+    rules: list[Rule] = []
+    if has_digit:
+        words.add("#")
+        rules += numeric.RULES
+    if words:
+        rules += [rule for rule in english.RULES if not rule.triggers.isdisjoint(words)]
+    if not text.isascii():
+        characters = _CHINESE_TRIGGERS.intersection(text)
+        if characters:
+            rules += [rule for rule in chinese.RULES if not rule.triggers.isdisjoint(characters)]
+    return rules
+
+
+def _resolve(text: str, rules: Iterable[Rule], anchor: Anchor) -> list[Found]:
+    """Every match that means a time; of those that overlap the first, then the longest.
+
+    What reads as a date but is none ("30 Feb 2023") keeps shorter readings from its place.
+    """
+    candidates: list[tuple[int, int, Span | None]] = []
+    for rule in rules:
+        named = "time" in rule.pattern.groupindex
+        for match in rule.pattern.finditer(text):
+            span: Span | None
+            try:
+                span = rule.resolve(match, anchor)
+                if span is None:
+                    continue
+            except (ValueError, OverflowError):
+                span = None
+            candidates.append((*match.span("time" if named else 0), span))
+    candidates.sort(key=lambda found: (found[0], -found[1]))
+    chosen: list[Found] = []
+    end = 0
+    for start, stop, span in candidates:
+        if start < end:
+            continue
+        end = stop
+        if span is not None and span.start.year in _YEARS and span.end.year in _YEARS:
+            chosen.append((start, stop, span))
+    return chosen
+
+
+def _mention(text: str, found: Found, zone: tzinfo) -> TimeMention | None:
+    start, end, span = found
+    if span.start > span.end or span.start.year not in _YEARS or span.end.year not in _YEARS:
+        return None
+    return TimeMention(
+        start=start,
+        end=end,
+        text=text[start:end],
+        interval=Interval(start=span.start.replace(tzinfo=zone), end=span.end.replace(tzinfo=zone)),
+        grain=span.grain,
+        is_relative=span.is_relative,
+        relation=context.relation(text, start, end),
+    )

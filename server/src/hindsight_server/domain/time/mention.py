@@ -1,0 +1,71 @@
+"""What a time expression in a text means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from hindsight_server.domain.model import Interval
+
+
+class Grain(StrEnum):
+    """How exact a time is given."""
+
+    MOMENT = "moment"
+    HOUR = "hour"
+    PART_OF_DAY = "part_of_day"
+    DAY = "day"
+    WEEKEND = "weekend"
+    WEEK = "week"
+    MONTH = "month"
+    SEASON = "season"
+    QUARTER = "quarter"
+    YEAR = "year"
+    DECADE = "decade"
+    RANGE = "range"
+
+
+class Relation(StrEnum):
+    """How the text relates to the time it names: in it, or on one side of it."""
+
+    AT = "at"
+    SINCE = "since"
+    AFTER = "after"
+    BEFORE = "before"
+    UNTIL = "until"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeMention:
+    """A time expression in a text.
+
+    Args:
+        start, end: character positions of the expression, without words such as "since".
+        text: the expression, as written.
+        interval: everything the named time covers, in the anchor's time zone.
+        grain: how exact it is given.
+        is_relative: whether it depends on when it was said.
+        relation: the side of the interval that is meant.
+    """
+
+    start: int
+    end: int
+    text: str
+    interval: Interval
+    grain: Grain
+    is_relative: bool
+    relation: Relation = Relation.AT
+
+    @property
+    def bounds(self) -> tuple[datetime | None, datetime | None]:
+        """What the text speaks of, None for an open side: "since 2015" is (2015-01-01, None)."""
+        if self.relation is Relation.SINCE:
+            return self.interval.start, None
+        if self.relation is Relation.AFTER:
+            return self.interval.end, None
+        if self.relation is Relation.BEFORE:
+            return None, self.interval.start
+        if self.relation is Relation.UNTIL:
+            return None, self.interval.end
+        return self.interval.start, self.interval.end

@@ -1,0 +1,60 @@
+"""Dates written with digits, in any language."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+
+from hindsight_server.domain.time import calendar as cal
+from hindsight_server.domain.time.calendar import Anchor, Span
+from hindsight_server.domain.time.rule import Resolver, Rule
+
+_BEFORE = r"(?<![\w/.:-])"
+_AFTER = r"(?![\w/-]|[.:]\d)"
+
+
+def _rule(pattern: str, resolve: Resolver) -> Rule:
+    return Rule(re.compile(_BEFORE + pattern + _AFTER, re.ASCII), resolve, frozenset("#"))
+
+
+def _iso(match: re.Match[str], anchor: Anchor) -> Span:
+    if not match["clock"]:
+        return cal.day(date.fromisoformat(match["day"])).absolute()
+    zone = match["zone"] or ""
+    at = datetime.fromisoformat(f"{match['day']}T{match['clock']}{zone}")
+    if zone:
+        at = at.astimezone(anchor.moment.tzinfo).replace(tzinfo=None)
+    return cal.moment(at).absolute()
+
+
+def _year_first(match: re.Match[str], _anchor: Anchor) -> Span:
+    return cal.day(date(int(match[1]), int(match[2]), int(match[3]))).absolute()
+
+
+def _day_first(match: re.Match[str], _anchor: Anchor) -> Span:
+    return cal.day(date(int(match[3]), int(match[2]), int(match[1]))).absolute()
+
+
+def _american(match: re.Match[str], _anchor: Anchor) -> Span:
+    """Month first, as in the United States, unless that is impossible."""
+    first, second, year = int(match[1]), int(match[2]), int(match[3])
+    month, day = (second, first) if first > 12 else (first, second)
+    return cal.day(date(year, month, day)).absolute()
+
+
+def _month(match: re.Match[str], _anchor: Anchor) -> Span:
+    return cal.month(int(match[1]), int(match[2])).absolute()
+
+
+RULES = (
+    _rule(
+        r"(?P<day>\d{4}-\d\d-\d\d)"
+        r"(?:[T ](?P<clock>\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)(?P<zone>Z|[+-]\d\d:?\d\d)?)?",
+        _iso,
+    ),
+    _rule(r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})", _year_first),
+    _rule(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", _day_first),
+    _rule(r"(\d{1,2})/(\d{1,2})/(\d{4})", _american),
+    _rule(r"((?:19|20)\d\d)-(0[1-9]|1[0-2])", _month),
+)
+"""All rules for dates in digits."""

@@ -1,0 +1,26 @@
+"""How the patterns of a language are written down."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hindsight_server.domain.time.calendar import Anchor, Span
+
+Resolver = Callable[[re.Match[str], Anchor], Span | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A pattern and what a match of it means.
+
+    Args:
+        pattern: matched anywhere in a text.
+        resolve: the span that a match means; None or ValueError when it means none.
+        triggers: lower-case words of which at least one is in every match; ``#`` stands for a digit.
+    """
+
+    pattern: re.Pattern[str]
+    resolve: Resolver
+    triggers: frozenset[str]
