@@ -21,7 +21,7 @@ _LATIN = re.compile(r"[A-Za-zªºÀ-ÖØ-öø-ɏḀ-ỿＡ-Ｚａ-ｚ]")
 # Han, kana and hangul: a character says about as much as three Latin letters.
 _DENSE = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _DENSE_WEIGHT = 3
-# Below this share other scripts are names inside a Latin sentence.
+# Up to this share other scripts are names inside a Latin sentence.
 _OTHER_SHARE = 0.3
 
 
@@ -84,7 +84,7 @@ class ScriptEmbedder:
         """The space of the text's script.
 
         Latin letters, or no letters at all, mean the default space; a text of both goes to the multilingual space
-        when at least 30 % of its letters are of other scripts, an East Asian character counting three.
+        when more than 30 % of its letters are of other scripts, an East Asian character counting three.
         """
         lazy = self._english if _is_latin(text) else self._multilingual
         return lazy.model.space
@@ -159,4 +159,4 @@ def _is_latin(text: str) -> bool:
     letters = len(_LETTER.findall(text))
     dense = len(_DENSE.findall(text))
     other = letters - len(_LATIN.findall(text)) + dense * (_DENSE_WEIGHT - 1)
-    return other < _OTHER_SHARE * (letters + dense * (_DENSE_WEIGHT - 1))
+    return other <= _OTHER_SHARE * (letters + dense * (_DENSE_WEIGHT - 1))
