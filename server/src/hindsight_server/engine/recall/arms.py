@@ -1,0 +1,203 @@
+"""The arms of a search: each brings its own ranked list, and none can spoil the others'."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+
+from hindsight_server.engine.recall.question import AskedTime
+from hindsight_server.engine.recall.scope import Scope
+from hindsight_server.engine.recall.types import ArmStatus, ArmTrace, TimeWindow
+from hindsight_server.engine.recall.view import BankView, Float32Array, Int32Array
+
+_log = logging.getLogger(__name__)
+
+_FAN_OUT = 200  # facts taken from one entity at most; an entity of half the bank connects nothing
+SEEDS = 10
+_YEARS_BACK = 10
+_CLOSE_SECONDS = 7 * 86400.0  # a fact is often told some days after it happened
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Rows, best first, with the arm's own scores."""
+
+    rows: Int32Array
+    scores: Float32Array
+
+    @classmethod
+    def none(cls) -> Hits:
+        return cls(np.empty(0, np.int32), np.empty(0, np.float32))
+
+
+@dataclass(slots=True)
+class ArmReport:
+    """One arm's outcome: hits when it ran, else why not."""
+
+    name: str
+    status: ArmStatus
+    hits: Hits = field(default_factory=Hits.none)
+    seconds: float = 0.0
+    detail: str | None = None
+
+    def trace(self) -> ArmTrace:
+        return ArmTrace(
+            name=self.name,
+            status=self.status,
+            candidates=len(self.hits.rows),
+            seconds=self.seconds,
+            detail=self.detail,
+        )
+
+
+def run_arm(name: str, search: Callable[[], Hits], *, until: float) -> ArmReport:
+    """Run one arm. Whatever goes wrong in it is logged and reported, never raised.
+
+    Args:
+        until: reading of `time.monotonic` after which it is not begun any more.
+    """
+    started = time.monotonic()
+    if started > until:
+        return ArmReport(name, ArmStatus.LATE, detail="no time was left")
+    try:
+        hits = search()
+    except Exception as problem:
+        _log.exception("Recall goes on without its %s arm", name)
+        return ArmReport(name, ArmStatus.FAILED, detail=type(problem).__name__, seconds=time.monotonic() - started)
+    return ArmReport(name, ArmStatus.OK, hits, time.monotonic() - started)
+
+
+def skipped(name: str, reason: str) -> ArmReport:
+    """An arm that has nothing to do for this question."""
+    return ArmReport(name, ArmStatus.SKIPPED, detail=reason)
+
+
+def best(scores: npt.NDArray[np.floating], count: int, floor: float | None = None) -> Hits:
+    """The best rows of a score column, later facts first among equals. NaN is no hit, nor is 0 without a floor."""
+    good = np.flatnonzero(scores > 0 if floor is None else scores >= floor)
+    values = scores[good]
+    if len(good) > count:
+        top = np.argpartition(values, len(good) - count)[len(good) - count :]
+        good, values = good[top], values[top]
+    order = np.lexsort((-good, -values))
+    return Hits(good[order].astype(np.int32), values[order].astype(np.float32))
+
+
+def by_entities(scope: Scope, named: Int32Array, seeds: Int32Array, count: int) -> Hits:
+    """Facts that share entities with the question and with the best facts so far.
+
+    Each entity weighs by its rarity, fully when the question names it and half when only a seed does; weights are
+    summed and squashed by tanh, as shared entities add ever less.
+    """
+    view = scope.view
+    visible = scope.visible(view.entity_owners)
+    numbers = view.entity_numbers if scope.mask is None else view.entity_numbers[scope.mask[view.entity_owners]]
+    if not len(numbers):
+        return Hits.none()
+    largest = int(numbers.max()) + 1
+    uses = np.bincount(numbers, minlength=largest)
+    weights = np.zeros(largest, np.float32)
+    weights[_of_seeds(view, seeds, largest)] = 0.5
+    weights[named[named < largest]] = 1.0
+    weights[uses > max(_FAN_OUT, scope.size // 2)] = 0.0
+    weights *= np.log1p(scope.size / np.maximum(uses, 1)).astype(np.float32) / np.float32(np.log1p(scope.size))
+    weight = weights[numbers]
+    hit = np.flatnonzero(weight)
+    if not hit.size:
+        return Hits.none()
+    sums = np.bincount(visible[hit], weight[hit], minlength=len(view))
+    return best(np.tanh(sums), count)
+
+
+def _of_seeds(view: BankView, seeds: Int32Array, largest: int) -> Int32Array:
+    if not len(seeds):
+        return np.empty(0, np.int32)
+    numbers = np.unique(np.concatenate([view.entities_of(int(row)) for row in seeds[:SEEDS]]))
+    return numbers[numbers < largest].astype(np.int32)
+
+
+Span = tuple[float, float]
+"""Seconds since 1970, both ends included, open ones infinite."""
+
+
+def spans(scope: Scope, times: Sequence[AskedTime]) -> list[Span]:
+    """The times of a question as spans.
+
+    A day or month without a year means the latest one that has facts, at most `_YEARS_BACK` years before the one that
+    the words mean by themselves: "in May" is asked in November of a diary that ended two years ago.
+    """
+    view, found = scope.view, []
+    mentioned = view.mentioned if scope.mask is None else view.mentioned[scope.mask]
+    for time_asked in times:
+        window = time_asked.window
+        span = _span(window)
+        if time_asked.yearless and window.start and window.end:
+            years = range(_YEARS_BACK + 1)
+            moved = (_span(TimeWindow(start=_back(window.start, y), end=_back(window.end, y))) for y in years)
+            held = (one for one in moved if np.any((mentioned >= one[0]) & (mentioned <= one[1] + _CLOSE_SECONDS)))
+            span = next(held, span)
+        found.append(span)
+    return found
+
+
+def _span(window: TimeWindow) -> Span:
+    return (
+        window.start.timestamp() if window.start else -math.inf,
+        window.end.timestamp() if window.end else math.inf,
+    )
+
+
+def _back(moment: datetime, years: int) -> datetime:
+    day = 28 if (moment.month, moment.day) == (2, 29) else moment.day
+    return moment.replace(year=max(moment.year - years, 1), day=day)
+
+
+@dataclass(frozen=True, slots=True)
+class Closeness:
+    """How the times of rows lie to the times of a question, each 0-1.
+
+    Args:
+        told: 1 when the fact was mentioned inside a window or in the week after it, fading over the two weeks beyond.
+        happened: the share of the fact's own time that lies inside a window; 0 for facts without one.
+    """
+
+    told: Float32Array
+    happened: Float32Array
+
+    @property
+    def best(self) -> Float32Array:
+        nearest: Float32Array = np.maximum(self.told * np.float32(0.9), self.happened)
+        return nearest
+
+
+def closeness(view: BankView, rows: Int32Array, windows: Sequence[Span]) -> Closeness:
+    """Compare rows with windows, given in seconds since 1970."""
+    told = np.zeros(len(rows), np.float32)
+    happened = np.zeros(len(rows), np.float32)
+    mentioned = view.mentioned[rows]
+    start = view.start[rows]
+    end = np.where(np.isnan(view.end[rows]), start, view.end[rows])
+    for first, last in windows:
+        late = np.maximum(np.maximum(first - mentioned, mentioned - last - _CLOSE_SECONDS), 0.0)
+        fading = np.nan_to_num(np.maximum(1.0 - late / (2 * _CLOSE_SECONDS), 0.0) * (mentioned >= first), nan=0.0)
+        told = np.maximum(told, fading.astype(np.float32))
+        overlap = np.minimum(end, last) - np.maximum(start, first)
+        share = np.where(overlap >= 0, (overlap + 1.0) / (end - start + 1.0), 0.0)
+        happened = np.maximum(happened, np.nan_to_num(share, nan=0.0).clip(0, 1).astype(np.float32))
+    return Closeness(told, happened)
+
+
+def by_time(scope: Scope, windows: Sequence[Span], relevance: Float32Array, count: int) -> Hits:
+    """Facts told or happened in the windows; among equally close ones the more relevant first."""
+    rows = scope.rows()
+    near = closeness(scope.view, rows, windows).best
+    hit = np.flatnonzero(near > 0)
+    order = hit[np.lexsort((-rows[hit], -relevance[rows[hit]], -near[hit]))][:count]
+    return Hits(rows[order], near[order])

@@ -1,0 +1,195 @@
+"""Views and posting lists kept in memory, bounded by bytes and kept equal with the store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from hindsight_server.domain.errors import BankNotFound
+from hindsight_server.engine.recall.view import BankView, Float32Array, Int8Array, Int32Array, Int64Array
+from hindsight_server.ports.store import Store
+
+_INLINE_ROWS = 500  # advancing by fewer rows is quicker than a hop to a thread
+_ENTRY_BYTES = 200  # what a kept list costs beyond its numbers, roughly
+_NO_ROWS = np.empty(0, np.int32)
+_NO_SEQS = np.empty(0, np.int64)
+_NO_COUNTS = np.empty(0, np.float32)
+_NO_VECTORS = np.empty((0, 0), np.int8)
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Rows that hold a term (ascending) and how often, as of a version of the bank."""
+
+    version: int
+    last_seq: int
+    rows: Int32Array
+    counts: Float32Array
+
+    @property
+    def nbytes(self) -> int:
+        return self.rows.nbytes + self.counts.nbytes + _ENTRY_BYTES
+
+    def up_to(self, size: int) -> Postings:
+        """The part that lies in the first `size` rows, for a view older than this."""
+        if not len(self.rows) or self.rows[-1] < size:
+            return self
+        cut = int(np.searchsorted(self.rows, size))
+        return Postings(self.version, self.last_seq, self.rows[:cut], self.counts[:cut])
+
+
+_NOTHING = Postings(-1, 0, _NO_ROWS, _NO_COUNTS)
+
+
+@dataclass(slots=True)
+class Warm:
+    """What is kept of one bank: its newest view, posting lists, token vectors. `lock` guards making the next view."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    view: BankView | None = None
+    postings: OrderedDict[str, Postings] = field(default_factory=OrderedDict)
+    vectors: OrderedDict[tuple[str, int], Int8Array] = field(default_factory=OrderedDict)
+    posting_bytes: int = 0
+    vector_bytes: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        return (self.view.nbytes if self.view else 0) + self.posting_bytes + self.vector_bytes
+
+    def forget(self) -> None:
+        """Drop what is numbered by rows of a view that is gone."""
+        self.postings.clear()
+        self.vectors.clear()
+        self.posting_bytes = self.vector_bytes = 0
+
+
+class ViewCache:
+    """The views of the banks used last.
+
+    Every `get` asks the store what changed, so that a view is never older than the writes acknowledged before it.
+
+    Args:
+        store: where the banks are.
+        max_bytes: memory of all banks together; the bank in use is kept even above it.
+        posting_bytes: memory of one bank's posting lists.
+        vector_bytes: memory of one bank's token vectors.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        max_bytes: int = 512 * 2**20,
+        posting_bytes: int = 32 * 2**20,
+        vector_bytes: int = 16 * 2**20,
+    ) -> None:
+        self._store = store
+        self._max_bytes = max_bytes
+        self._posting_bytes = posting_bytes
+        self._vector_bytes = vector_bytes
+        self._banks: OrderedDict[str, Warm] = OrderedDict()
+
+    async def get(self, bank_id: str) -> tuple[Warm, BankView]:
+        """The bank's view as of now. Raises BankNotFound."""
+        warm = self._banks.setdefault(bank_id, Warm())
+        async with warm.lock:
+            try:
+                view = await self._newest(bank_id, warm)
+            except BankNotFound:
+                self._banks.pop(bank_id, None)
+                raise
+        self._banks[bank_id] = warm
+        self._banks.move_to_end(bank_id)
+        self._evict()
+        return warm, view
+
+    async def _newest(self, bank_id: str, warm: Warm) -> BankView:
+        view = warm.view
+        if view is not None:
+            snapshot = await self._store.snapshot(bank_id, view.last_seq, view.version)
+            if snapshot.version == view.version and not snapshot.rebuild:
+                return view
+            if snapshot.version > view.version and not snapshot.rebuild:
+                view = await _run(len(snapshot.rows), partial(view.advanced, snapshot))
+                if not view.wasteful:
+                    warm.view = view
+                    return view
+        snapshot = await self._store.snapshot(bank_id, 0, 0)
+        warm.forget()
+        warm.view = await _run(len(snapshot.rows), partial(BankView.built, snapshot))
+        return warm.view
+
+    def _evict(self) -> None:
+        total = sum(warm.nbytes for warm in self._banks.values())
+        while total > self._max_bytes and len(self._banks) > 1:
+            _, warm = self._banks.popitem(last=False)
+            total -= warm.nbytes
+
+    async def postings(self, bank_id: str, warm: Warm, view: BankView, terms: Sequence[str]) -> dict[str, Postings]:
+        """Posting lists of the terms over the view's rows; dead rows may be among them."""
+        wanted = dict.fromkeys(terms)
+        known = {term: warm.postings.get(term, _NOTHING) for term in wanted}
+        marks = {term: entry.last_seq for term, entry in known.items() if entry.version < view.version}
+        found = await self._store.postings(bank_id, marks) if marks else {}
+        for term in marks:
+            seqs, counts = found.get(term, (_NO_SEQS, _NO_COUNTS))
+            known[term] = _extended(known[term], view, seqs, counts)
+        # A rebuild may have renumbered the rows meanwhile, another recall may have read further.
+        if warm.view is not None and warm.view.buffers is view.buffers:
+            for term in wanted:
+                self._keep_postings(warm, term, known[term])
+            self._shrink_postings(warm)
+        return {term: entry.up_to(len(view)) for term, entry in known.items()}
+
+    def _keep_postings(self, warm: Warm, term: str, entry: Postings) -> None:
+        held = warm.postings.pop(term, None)
+        if held is not None:
+            warm.posting_bytes -= held.nbytes
+            if held.version > entry.version:
+                entry = held
+        warm.postings[term] = entry
+        warm.posting_bytes += entry.nbytes
+
+    def _shrink_postings(self, warm: Warm) -> None:
+        while warm.posting_bytes > self._posting_bytes and warm.postings:
+            warm.posting_bytes -= warm.postings.popitem(last=False)[1].nbytes
+
+    async def token_vectors(self, bank_id: str, warm: Warm, space: str, seqs: Sequence[int]) -> dict[int, Int8Array]:
+        """Token vectors of those facts that have any in the space."""
+        kept = warm.vectors
+        result = {seq: kept[space, seq] for seq in seqs if (space, seq) in kept}
+        missing = [seq for seq in seqs if seq not in result]
+        if missing:
+            read: Mapping[int, Int8Array] = await self._store.token_vectors(bank_id, space, missing)
+            for seq in missing:
+                vectors = result[seq] = read.get(seq, _NO_VECTORS)
+                if (space, seq) not in kept:
+                    kept[space, seq] = vectors
+                    warm.vector_bytes += vectors.nbytes + _ENTRY_BYTES
+        for seq in seqs:
+            if (space, seq) in kept:
+                kept.move_to_end((space, seq))
+        while warm.vector_bytes > self._vector_bytes and kept:
+            warm.vector_bytes -= kept.popitem(last=False)[1].nbytes + _ENTRY_BYTES
+        return result
+
+
+def _extended(entry: Postings, view: BankView, seqs: Int64Array, counts: Int32Array | Float32Array) -> Postings:
+    fresh = (seqs > entry.last_seq) & (seqs <= view.last_seq)
+    rows = np.searchsorted(view.seq, seqs[fresh]).astype(np.int32)
+    exact = view.seq[rows] == seqs[fresh] if len(rows) else np.empty(0, np.bool_)
+    return Postings(
+        view.version,
+        view.last_seq,
+        np.concatenate([entry.rows, rows[exact]]),
+        np.concatenate([entry.counts, counts[fresh][exact].astype(np.float32)]),
+    )
+
+
+async def _run(rows: int, make: Callable[[], BankView]) -> BankView:
+    return make() if rows < _INLINE_ROWS else await asyncio.to_thread(make)

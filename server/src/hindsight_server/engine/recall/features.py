@@ -1,0 +1,166 @@
+"""What is known of a candidate, as numbers of about 0-1: the inputs of the linear model.
+
+`docs/explanation/recall.md` lists each with what it gains. A feature that a bank can't have (no dialogue, no sessions,
+no dates, no vectors) is the same for all candidates, so that it changes no order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hindsight_server.engine.recall.arms import Closeness
+from hindsight_server.engine.recall.lexical import WordScores
+from hindsight_server.engine.recall.maxsim import MaxSim
+from hindsight_server.engine.recall.scope import Scope
+from hindsight_server.engine.recall.semantic import MeaningScores
+from hindsight_server.engine.recall.view import BankView, Float32Array, Int32Array
+from hindsight_server.ports.records import FLAG_QUESTION, FLAG_TIME_EXPRESSION
+
+FIRST = (
+    "turn",
+    "pair",
+    "session",
+    "meaning",
+    "meaning_before",
+    "meaning_session",
+    "answers_words",
+    "answers_meaning",
+    "speaker",
+    "first_speaker",
+    "told_then",
+    "happened_then",
+    "tells_time",
+    "length",
+    "is_question",
+    "entities",
+)
+"""Features that need no token vectors, in the order of the matrix."""
+
+SECOND = ("maxsim", "maxsim_pair")
+"""Features of the word-by-word comparison."""
+
+_LONGEST = np.float32(np.log1p(100.0))  # terms of a long turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What is known of the question and of its entities.
+
+    Args:
+        entities: scores of the entity arm by row; None when it did not run.
+        speakers: numbers of the speakers that the question names, one list for each name.
+        asks_when: whether the question asks for a time.
+    """
+
+    entities: Float32Array | None
+    speakers: list[list[int]]
+    asks_when: bool
+
+
+class Scaled:
+    """The whole-bank scores, scaled to 0-1 over the visible rows; all 0 where an arm is missing."""
+
+    def __init__(self, scope: Scope, words: WordScores | None, meaning: MeaningScores | None) -> None:
+        nothing = np.zeros(len(scope.view), np.float32)
+        self.turn = _over_best(words.turn) if words else nothing
+        self.pair = self.turn if words is None or words.pair is words.turn else _over_best(words.pair)
+        self.session = self.turn if words is None or words.session is words.turn else _min_max(scope, words.session)
+        self.meaning = _min_max(scope, meaning.scaled) if meaning else nothing
+
+    def joined(self, weights: Float32Array) -> Float32Array:
+        """The weighted sum of turn, pair, session and meaning: which rows are worth a closer look."""
+        parts = (self.turn, self.pair, self.session, self.meaning)
+        total = np.zeros_like(self.turn)
+        for weight, part in zip(weights, parts, strict=True):
+            total += weight * part
+        return total
+
+
+def first_features(
+    scope: Scope, evidence: Evidence, scaled: Scaled, rows: Int32Array, times: Closeness | None
+) -> Float32Array:
+    """The matrix of the first features, shape (rows, len(FIRST))."""
+    view = scope.view
+    before = np.full(len(rows), -1, np.int32) if scope.previous is None else scope.previous[rows]
+    answers = _at(view.flags & FLAG_QUESTION, before) > 0
+    only, first = _speaker_features(view, rows, evidence.speakers)
+    flags = view.flags[rows]
+    nothing = np.zeros(len(rows), np.float32)
+    columns = {
+        "turn": scaled.turn[rows],
+        "pair": scaled.pair[rows],
+        "session": scaled.session[rows],
+        "meaning": scaled.meaning[rows],
+        "meaning_before": np.where(before >= 0, scaled.meaning[before], scaled.meaning[rows]),
+        "meaning_session": _session_meaning(scope, scaled, rows),
+        "answers_words": np.where(answers, _at(scaled.turn, before), 0),
+        "answers_meaning": np.where(answers, _at(scaled.meaning, before), 0),
+        "speaker": only,
+        "first_speaker": first,
+        "told_then": nothing if times is None else times.told,
+        "happened_then": nothing if times is None else times.happened,
+        "tells_time": ((flags & FLAG_TIME_EXPRESSION) > 0) if evidence.asks_when else nothing,
+        "length": np.log1p(view.length[rows]) / _LONGEST,
+        "is_question": (flags & FLAG_QUESTION) > 0,
+        "entities": nothing if evidence.entities is None else evidence.entities[rows],
+    }
+    return np.stack([columns[name] for name in FIRST], axis=1).astype(np.float32)
+
+
+def second_features(compared: MaxSim, scored: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Float32Array:
+    """The matrix of the second features, shape (rows, len(SECOND)), scaled over those that were compared.
+
+    Candidates too far down to be compared count as the worst of them; texts without token vectors as their median.
+    """
+    columns = []
+    for values in (compared.own, compared.pair):
+        known = values[~np.isnan(values)]
+        if not known.size:
+            columns.append(np.zeros(len(values), np.float32))
+            continue
+        low, high, middle = known.min(), known.max(), np.median(known)
+        filled = np.where(np.isnan(values), np.where(scored, middle, low), values)
+        columns.append((filled - low) / max(float(high - low), 1e-6))
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
+def _over_best(scores: Float32Array) -> Float32Array:
+    best = float(scores.max()) if len(scores) else 0.0
+    return scores / np.float32(best) if best > 0 else scores
+
+
+def _min_max(scope: Scope, scores: Float32Array) -> Float32Array:
+    """Scaled over visible rows that have a score; 0 for the others."""
+    seen = scores if scope.mask is None else scores[scope.mask]
+    seen = seen[~np.isnan(seen)]
+    if not seen.size:
+        return np.zeros(len(scores), np.float32)
+    low, high = seen.min(), seen.max()
+    scaled = (np.nan_to_num(scores, nan=low) - low) / max(float(high - low), 1e-6)
+    return np.clip(scaled, 0, 1).astype(np.float32)
+
+
+def _at(values: np.ndarray[tuple[int], np.dtype[np.generic]], rows: Int32Array) -> Float32Array:
+    """Values at rows, 0 where the row is -1."""
+    return np.where(rows >= 0, values[rows], 0).astype(np.float32)
+
+
+def _speaker_features(view: BankView, rows: Int32Array, named: list[list[int]]) -> tuple[Float32Array, Float32Array]:
+    """Whether the only speaker named said it, and whether the first of several named did."""
+    nothing = np.zeros(len(rows), np.float32)
+    if not named:
+        return nothing, nothing
+    said = np.isin(view.speaker[rows], named[0]).astype(np.float32)
+    return (said, nothing) if len(named) == 1 else (nothing, said)
+
+
+def _session_meaning(scope: Scope, scaled: Scaled, rows: Int32Array) -> Float32Array:
+    """The best meaning score in the candidate's session."""
+    if scope.session is None:
+        return scaled.meaning[rows]
+    best = np.zeros(len(scope.view), np.float32)
+    np.maximum.at(best, scope.session[rows], scaled.meaning[rows])
+    of_session: Float32Array = best[scope.session[rows]]
+    return of_session

@@ -1,0 +1,142 @@
+"""Collecting what a ranking needs: vectors, posting lists and entities, side by side and each on its own risk."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hindsight_server.domain.errors import BankNotFound, EmbeddingUnavailable
+from hindsight_server.engine.recall.cache import Postings, ViewCache, Warm
+from hindsight_server.engine.recall.question import Question
+from hindsight_server.engine.recall.semantic import QueryVector
+from hindsight_server.engine.recall.types import ArmStatus
+from hindsight_server.engine.recall.view import BankView, Int32Array
+from hindsight_server.ports.analyzer import TextAnalyzer
+from hindsight_server.ports.embedder import Embedder, Encoding
+from hindsight_server.ports.store import Store
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Missing = tuple[ArmStatus, str]
+
+# A space made for other scripts than the question's understands it less: its scores count for that much.
+_FOREIGN_TRUST = 0.6
+# The share of the time that may go by before a model that still loads is given up, so that the other arms can answer.
+_LOADING_SHARE = 0.75
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """What was found.
+
+    Args:
+        encoding: the question in the space of its script, when the bank uses that space.
+        missing: the arms whose inputs could not be had, with the reason.
+    """
+
+    vectors: Mapping[str, QueryVector]
+    encoding: Encoding | None
+    postings: Mapping[str, Postings]
+    exact_terms: Mapping[str, tuple[str, ...]]
+    entities: Int32Array
+    missing: Mapping[str, Missing] = field(default_factory=dict)
+
+
+class Gatherer:
+    """Gathers for one recall after another.
+
+    Args:
+        store: the banks.
+        embedder: encodes questions.
+        analyzer: makes terms.
+        cache: keeps posting lists.
+    """
+
+    def __init__(self, store: Store, embedder: Embedder, analyzer: TextAnalyzer, cache: ViewCache) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._analyzer = analyzer
+        self._cache = cache
+
+    async def gather(self, bank_id: str, warm: Warm, view: BankView, question: Question, until: float) -> Gathered:
+        """Everything at once. Raises BankNotFound when the bank goes meanwhile."""
+        spelled = (*question.identifiers, *question.quoted)
+        exact_terms = {text: tuple(self._analyzer.index_terms(text)) for text in spelled}
+        terms = (*question.terms, *(term for some in exact_terms.values() for term in some))
+        (encodings, no_vectors), (postings, no_words), (entities, no_entities) = await asyncio.gather(
+            guarded("semantic", self._encode(view, question.text, until), until),
+            guarded("keyword", self._cache.postings(bank_id, warm, view, terms), until),
+            guarded("graph", self._entities(bank_id, view, question), until),
+        )
+        missing = {"semantic": no_vectors, "keyword": no_words, "exact": no_words, "graph": no_entities}
+        encodings = encodings or []
+        own = self._embedder.space_of(question.text)
+        return Gathered(
+            vectors={
+                encoding.space: QueryVector(encoding.vector, 1.0 if encoding.space == own else _FOREIGN_TRUST)
+                for encoding in encodings
+            },
+            encoding=next((encoding for encoding in encodings if encoding.space == own), None),
+            postings=postings or {},
+            exact_terms=exact_terms,
+            entities=np.empty(0, np.int32) if entities is None else entities,
+            missing={name: why for name, why in missing.items() if why is not None},
+        )
+
+    async def _encode(self, view: BankView, text: str, until: float) -> list[Encoding]:
+        known = self._embedder.spaces
+        spaces = [space for space in view.matrices if space in known]
+        if not spaces:
+            return []
+        if not self._embedder.ready and self._embedder.failure is None:
+            patience = max(0.0, (until - time.monotonic()) * _LOADING_SHARE)
+            await asyncio.to_thread(self._embedder.wait_ready, patience)
+            if not self._embedder.ready and self._embedder.failure is None:
+                raise TimeoutError("the embedding model is still being loaded")
+        return await asyncio.to_thread(self._encode_each, text, spaces)
+
+    def _encode_each(self, text: str, spaces: list[str]) -> list[Encoding]:
+        """One space that can't be had leaves the others; EmbeddingUnavailable when there is none at all."""
+        encodings: list[Encoding] = []
+        problem: EmbeddingUnavailable | None = None
+        for space in spaces:
+            try:
+                encodings += self._embedder.encode_query(text, [space])
+            except EmbeddingUnavailable as unavailable:
+                problem = unavailable
+        if problem is not None and not encodings:
+            raise problem
+        return encodings
+
+    async def _entities(self, bank_id: str, view: BankView, question: Question) -> Int32Array:
+        if not len(view.entity_numbers) or not question.names:
+            return np.empty(0, np.int32)
+        found = await self._store.find_entities(bank_id, question.names)
+        return np.array([entity.number for entity in found], np.int32)
+
+
+async def guarded(name: str, work: Coroutine[Any, Any, T], until: float) -> tuple[T | None, Missing | None]:
+    """The result, or why there is none. Only BankNotFound is raised: it ends the recall, not an arm.
+
+    Args:
+        until: reading of `time.monotonic` at which the work is given up.
+    """
+    try:
+        async with asyncio.timeout(max(0.0, until - time.monotonic())):
+            return await work, None
+    except BankNotFound:
+        raise
+    except TimeoutError as problem:
+        return None, (ArmStatus.LATE, str(problem) or "no time was left")
+    except EmbeddingUnavailable as problem:
+        return None, (ArmStatus.FAILED, str(problem))
+    except Exception as problem:
+        _log.exception("Recall goes on without its %s arm", name)
+        return None, (ArmStatus.FAILED, type(problem).__name__)

@@ -1,0 +1,119 @@
+"""What comes along with the results when asked for: chunks, entities and source facts, each with its own budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hindsight_server.domain.errors import NotFound
+from hindsight_server.domain.model import Fact
+from hindsight_server.domain.tags import TagFilter
+from hindsight_server.engine.recall.fill import cut_to_tokens
+from hindsight_server.engine.recall.scope import Scope
+from hindsight_server.engine.recall.types import IncludedChunk, SourceFactsOption
+from hindsight_server.engine.recall.view import Int32Array
+from hindsight_server.ports.analyzer import TextAnalyzer
+from hindsight_server.ports.records import Entity
+from hindsight_server.ports.store import Store
+
+_CHUNKS_READ = 32  # read at once
+_ENTITIES_READ = 200
+
+
+class Includer:
+    """Reads what belongs to results.
+
+    Args:
+        store: where it is.
+        analyzer: counts tokens.
+    """
+
+    def __init__(self, store: Store, analyzer: TextAnalyzer) -> None:
+        self._store = store
+        self._analyzer = analyzer
+
+    async def chunks(
+        self, bank_id: str, facts: Sequence[Fact], rows: Int32Array, scope: Scope, max_tokens: int
+    ) -> tuple[IncludedChunk, ...]:
+        """The chunks of the facts within the budget, the last one cut.
+
+        A chunk may hold more than the fact it is shown for, so it is left out when the tag filter hides any fact of its
+        document.
+        """
+        hidden = _documents_with_hidden_tags(scope)
+        documents = scope.view.document[rows].tolist()
+        wanted = dict.fromkeys(
+            fact.chunk_id
+            for fact, document in zip(facts, documents, strict=True)
+            if fact.chunk_id and document not in hidden
+        )
+        ids = list(wanted)
+        included: list[IncludedChunk] = []
+        left = max_tokens
+        for at in range(0, len(ids), _CHUNKS_READ):
+            for chunk in await self._store.chunks(bank_id, ids[at : at + _CHUNKS_READ]):
+                text = cut_to_tokens(chunk.text, left, self._analyzer)
+                if text:
+                    included.append(IncludedChunk(chunk, text, truncated=text != chunk.text))
+                if text != chunk.text:
+                    return tuple(included)
+                left -= self._analyzer.count_tokens(text)
+        return tuple(included)
+
+    async def entities(self, bank_id: str, scope: Scope, rows: Int32Array, max_tokens: int) -> tuple[Entity, ...]:
+        """The entities of the rows, in their order, while their names fit the budget."""
+        numbers = dict.fromkeys(int(number) for row in rows for number in scope.view.entities_of(int(row)))
+        wanted = list(numbers)[:_ENTITIES_READ]
+        found = {entity.number: entity for entity in await self._store.entities(bank_id, wanted)} if wanted else {}
+        included: list[Entity] = []
+        left = max_tokens
+        for number in wanted:
+            if number not in found:
+                continue
+            left -= self._analyzer.count_tokens(found[number].name)
+            if left < 0:
+                break
+            included.append(found[number])
+        return tuple(included)
+
+    async def source_facts(
+        self, bank_id: str, facts: Sequence[Fact], tags: TagFilter | None, option: SourceFactsOption
+    ) -> tuple[tuple[Fact, ...], bool]:
+        """The facts that observations among the results were drawn from, and whether the budget left some out."""
+        included: dict[str, Fact] = {}
+        truncated = False
+        total = 0
+        for observation in facts:
+            own = 0
+            for fact_id in observation.source_fact_ids:
+                if fact_id in included:
+                    continue
+                source = await self._source(bank_id, fact_id)
+                if source is None or (tags is not None and not tags.matches(source.tags)):
+                    continue
+                size = source.tokens or self._analyzer.count_tokens(source.text)
+                if _over(total + size, option.max_tokens) or _over(own + size, option.max_tokens_per_observation):
+                    truncated = True
+                    break
+                included[fact_id] = source
+                total += size
+                own += size
+        return tuple(included.values()), truncated
+
+    async def _source(self, bank_id: str, fact_id: str) -> Fact | None:
+        try:
+            return await self._store.get_fact(bank_id, fact_id)
+        except NotFound:
+            return None
+
+
+def _over(size: int, budget: int) -> bool:
+    return 0 <= budget < size
+
+
+def _documents_with_hidden_tags(scope: Scope) -> frozenset[int]:
+    if scope.tag_mask is None:
+        return frozenset()
+    view = scope.view
+    return frozenset(np.unique(view.document[~scope.tag_mask & view.alive]).tolist())

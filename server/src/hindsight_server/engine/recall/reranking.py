@@ -1,0 +1,133 @@
+"""The second pass: word-by-word comparison of the best candidates, then the final score of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hindsight_server.engine.recall.arms import ArmReport, skipped
+from hindsight_server.engine.recall.features import second_features
+from hindsight_server.engine.recall.maxsim import MaxSim, maxsim
+from hindsight_server.engine.recall.model import Weights
+from hindsight_server.engine.recall.ranking import FirstPass
+from hindsight_server.engine.recall.scope import Scope
+from hindsight_server.engine.recall.view import BankView, BoolArray, Float32Array, Int8Array, Int32Array
+
+# Small on purpose: they decide between facts that answer equally well.
+RECENCY_WEIGHT = 0.1
+PROOF_WEIGHT = 0.1
+RECENCY_HALF_LIFE_DAYS = 90.0
+_EXACT_FROM = 0.9  # exact facts lie above this, all others below
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWords:
+    """The question's words with their vectors in one space, shape (q, d), and a weight for each."""
+
+    space: str
+    vectors: Int8Array
+    weights: Float32Array
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Word-by-word similarities of the candidates (NaN where there are none), and which candidates were looked at."""
+
+    similarity: MaxSim
+    looked_at: BoolArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """Candidates in their final order.
+
+    Args:
+        rows: best first.
+        places: for each, its place in the first pass.
+        final: 0-1, descending.
+        reranker: 0-1, NaN where no words were compared; None when none were at all.
+        report: how the comparison went.
+    """
+
+    rows: Int32Array
+    places: Int32Array
+    final: Float32Array
+    reranker: Float32Array | None
+    report: ArmReport = field(default_factory=lambda: skipped("reranker", "not wanted"))
+
+
+def word_weights(stems: Sequence[str], rarity: Mapping[str, float]) -> Float32Array:
+    """Weights of a question's words: how rare each is in the bank, in the middle for those that were not searched."""
+    middle = float(np.median(list(rarity.values()))) if rarity else 1.0
+    return np.array([max(rarity.get(stem, middle), 1e-3) for stem in stems], np.float32)
+
+
+def rows_to_compare(scope: Scope, first: FirstPass, count: int) -> tuple[Int32Array, Int32Array]:
+    """The candidates to compare, and the row before each (-1 for none)."""
+    rows = first.rows[:count]
+    if scope.previous is None:
+        return rows, np.full(len(rows), -1, np.int32)
+    return rows, scope.previous[rows]
+
+
+def compare(
+    view: BankView,
+    first: FirstPass,
+    chosen: tuple[Int32Array, Int32Array],
+    query: QueryWords,
+    vectors: Mapping[int, Int8Array],
+) -> Compared:
+    """Compare the chosen rows; `vectors` are by `seq`."""
+    rows, previous = chosen
+    seqs = view.seq[rows].tolist()
+    before = np.where(previous >= 0, view.seq[previous], -1).tolist()
+    similarity = maxsim(query.vectors, query.weights, seqs, before, vectors)
+    rest = np.full(len(first.rows) - len(rows), np.nan, np.float32)
+    looked_at = np.zeros(len(first.rows), np.bool_)
+    looked_at[: len(rows)] = True
+    return Compared(
+        MaxSim(np.concatenate([similarity.own, rest]), np.concatenate([similarity.pair, rest])),
+        looked_at,
+    )
+
+
+def final_order(
+    view: BankView, first: FirstPass, compared: Compared | None, weights: Weights, exact: Int32Array, now: float
+) -> Ranked:
+    """Score all candidates and order them.
+
+    Args:
+        compared: None when no words were compared; then the first pass's own weights count.
+        exact: rows that go before all others.
+        now: the moment of the question, seconds since 1970.
+    """
+    reranker = None
+    if compared is None:
+        probability = weights.first_probability(first.scores)
+    else:
+        second = second_features(compared.similarity, compared.looked_at)
+        scores = np.concatenate([first.features, second], axis=1) @ weights.second
+        probability = weights.second_probability(scores)
+        own = compared.similarity.own
+        reranker = np.where(np.isnan(own), np.float32(np.nan), weights.reranker(np.nan_to_num(own)))
+    boosted = np.clip(probability * _boosts(view, first.rows, now), 0.0, 1.0)
+    is_exact = np.isin(first.rows, exact)
+    final = np.where(is_exact, _EXACT_FROM + (1 - _EXACT_FROM) * boosted, _EXACT_FROM * boosted).astype(np.float32)
+    order = np.lexsort((-first.rows, -final)).astype(np.int32)
+    return Ranked(
+        rows=first.rows[order],
+        places=order,
+        final=final[order],
+        reranker=None if reranker is None else reranker[order],
+    )
+
+
+def _boosts(view: BankView, rows: Int32Array, now: float) -> Float32Array:
+    """Factors around 1: newer facts, and observations with more proof, count slightly more."""
+    age_days = np.maximum(now - view.mentioned[rows], 0.0) / 86400.0
+    recency = np.nan_to_num(np.exp2(-age_days / RECENCY_HALF_LIFE_DAYS), nan=0.5)
+    proof = np.clip(0.5 + np.log(np.maximum(view.proof[rows], 1)) / 10.0, 0.0, 1.0)
+    factors = (1 + RECENCY_WEIGHT * (recency - 0.5)) * (1 + PROOF_WEIGHT * (proof - 0.5))
+    return factors.astype(np.float32)

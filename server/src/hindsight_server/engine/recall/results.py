@@ -1,0 +1,181 @@
+"""From ranked rows to the answer: floors, token budget, facts, what was asked along with them, and the trace."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from hindsight_server.domain.model import Fact
+from hindsight_server.engine.recall.arms import ArmReport
+from hindsight_server.engine.recall.features import FIRST
+from hindsight_server.engine.recall.fill import fitting
+from hindsight_server.engine.recall.include import Includer
+from hindsight_server.engine.recall.ranking import FirstPass
+from hindsight_server.engine.recall.reranking import Ranked
+from hindsight_server.engine.recall.run import Run
+from hindsight_server.engine.recall.scope import Scope
+from hindsight_server.engine.recall.types import (
+    ArmStatus,
+    ArmTrace,
+    RankedEntry,
+    RecallOutcome,
+    RecallTrace,
+    ScoredFact,
+    Scores,
+)
+from hindsight_server.engine.recall.view import FACT_TYPES, Int32Array
+from hindsight_server.ports.analyzer import TextAnalyzer
+from hindsight_server.ports.store import Store
+
+_TRACED = 20  # lines of each arm's list in a trace
+_OBSERVATION = FACT_TYPES.index("observation")
+
+
+class ResultBuilder:
+    """Builds the outcomes of recalls.
+
+    Args:
+        store: where the facts are.
+        analyzer: counts tokens.
+    """
+
+    def __init__(self, store: Store, analyzer: TextAnalyzer) -> None:
+        self._store = store
+        self._include = Includer(store, analyzer)
+
+    async def build(self, bank_id: str, run: Run, scope: Scope, first: FirstPass, ranked: Ranked) -> RecallOutcome:
+        """The outcome of a ranking."""
+        query = run.query
+        places, facts = await self._chosen(bank_id, run, scope, ranked)
+        rows = ranked.rows[places]
+        chunks = entities = sources = truncated = None
+        if query.chunks_max_tokens is not None:
+            chunks = await self._include.chunks(bank_id, facts, rows, scope, query.chunks_max_tokens)
+        if query.entities_max_tokens is not None:
+            entities = await self._include.entities(bank_id, scope, rows, query.entities_max_tokens)
+        if query.source_facts is not None:
+            sources, truncated = await self._include.source_facts(bank_id, facts, query.tags, query.source_facts)
+        run.lap("results")
+        return RecallOutcome(
+            results=_scored(facts, places, first, ranked),
+            trace=await self._trace(bank_id, run, scope, first, ranked, places),
+            chunks=chunks,
+            entities=entities,
+            source_facts=sources,
+            source_facts_truncated=truncated,
+            result_tokens=int(scope.view.tokens[rows].sum()),
+        )
+
+    async def _chosen(self, bank_id: str, run: Run, scope: Scope, ranked: Ranked) -> tuple[Int32Array, list[Fact]]:
+        """Places in the ranking that make the answer, with their facts."""
+        query, view = run.query, scope.view
+        allowed = np.flatnonzero(_above_floors(run, ranked))
+        tokens = view.tokens[ranked.rows[allowed]].tolist()
+        superseding = query.prefer_observations and bool(np.any(view.fact_type[ranked.rows[allowed]] == _OBSERVATION))
+        # What an observation supersedes makes room for more, so look further.
+        taken = allowed[fitting(tokens, query.max_tokens * (2 if superseding else 1))]
+        facts = await self._facts(bank_id, scope, ranked, taken)
+        if superseding:
+            covered = {source for fact in facts.values() for source in fact.source_fact_ids}
+            facts = {place: fact for place, fact in facts.items() if fact.fact_id not in covered}
+        places = list(facts)
+        if superseding:
+            fit = fitting([int(view.tokens[ranked.rows[place]]) for place in places], query.max_tokens)
+            places = [places[at] for at in fit]
+        return np.array(places, np.int32), [facts[place] for place in places]
+
+    async def _facts(self, bank_id: str, scope: Scope, ranked: Ranked, places: Sequence[int]) -> dict[int, Fact]:
+        """Facts by place, in order; those deleted meanwhile are left out."""
+        seqs = scope.view.seq[ranked.rows[places]].tolist() if len(places) else []
+        found = {fact.seq: fact for fact in await self._store.facts(bank_id, seqs)} if seqs else {}
+        return {int(place): found[seq] for place, seq in zip(places, seqs, strict=True) if seq in found}
+
+    async def _trace(
+        self, bank_id: str, run: Run, scope: Scope, first: FirstPass, ranked: Ranked, places: Int32Array
+    ) -> RecallTrace:
+        reports = (*first.reports, ranked.report)
+        arms = [report.trace() for report in reports]
+        if run.query.trace:
+            arms = await self._with_lists(bank_id, scope, reports, arms)
+        return RecallTrace(
+            query=run.question.text,
+            query_truncated=run.question.truncated,
+            terms=run.question.terms,
+            windows=tuple(asked.window for asked in run.question.times),
+            arms=tuple(arms),
+            degraded=tuple(arm.name for arm in arms if arm.status in (ArmStatus.FAILED, ArmStatus.LATE)),
+            notes=_notes(run, reports, first),
+            facts_visible=scope.size,
+            candidates=len(first.rows),
+            total_seconds=time.monotonic() - run.started,
+            stage_seconds=dict(run.stages),
+            features=_feature_rows(first, ranked, places) if run.query.trace else (),
+        )
+
+    async def _with_lists(
+        self, bank_id: str, scope: Scope, reports: Sequence[ArmReport], arms: Sequence[ArmTrace]
+    ) -> list[ArmTrace]:
+        """The arms' traces with the heads of their lists."""
+        heads = [scope.view.seq[report.hits.rows[:_TRACED]].tolist() for report in reports]
+        wanted = list(dict.fromkeys(seq for head in heads for seq in head))
+        ids = {fact.seq: fact.fact_id for fact in await self._store.facts(bank_id, wanted)}
+        traced = []
+        for report, head, arm in zip(reports, heads, arms, strict=True):
+            lines = enumerate(zip(head, report.hits.scores.tolist(), strict=False), start=1)
+            entries = (RankedEntry(ids[seq], rank, score) for rank, (seq, score) in lines if seq in ids)
+            traced.append(replace(arm, ranked=tuple(entries)))
+        return traced
+
+
+def _above_floors(run: Run, ranked: Ranked) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    floors = run.query.min_scores
+    allowed = np.ones(len(ranked.rows), np.bool_)
+    if floors.final is not None:
+        allowed &= ranked.final >= floors.final
+    if floors.reranker is not None:
+        # A result that was not compared can't be shown to clear the floor.
+        allowed &= (
+            np.zeros(len(ranked.rows), np.bool_) if ranked.reranker is None else ranked.reranker >= floors.reranker
+        )
+    return allowed
+
+
+def _scored(facts: Sequence[Fact], places: Int32Array, first: FirstPass, ranked: Ranked) -> tuple[ScoredFact, ...]:
+    rows = ranked.rows[places]
+    brought = {report.name: np.isin(rows, report.hits.rows) for report in first.reports if len(report.hits.rows)}
+    raw = {
+        name: dict(zip(report.hits.rows.tolist(), report.hits.scores.tolist(), strict=True))
+        for report in first.reports
+        if (name := report.name) in ("semantic", "keyword")
+    }
+    results = []
+    for at, (fact, place, row) in enumerate(zip(facts, places.tolist(), rows.tolist(), strict=True)):
+        reranker = None if ranked.reranker is None else float(ranked.reranker[place])
+        scores = Scores(
+            final=float(ranked.final[place]),
+            reranker=None if reranker is None or math.isnan(reranker) else reranker,
+            semantic=raw["semantic"].get(row),
+            keyword=raw["keyword"].get(row),
+        )
+        results.append(ScoredFact(fact, scores, tuple(name for name, hit in brought.items() if hit[at])))
+    return tuple(results)
+
+
+def _notes(run: Run, reports: Sequence[ArmReport], first: FirstPass) -> tuple[str, ...]:
+    notes = list(run.question.notes)
+    for report in reports:
+        if report.status in (ArmStatus.FAILED, ArmStatus.LATE):
+            notes.append(f"The {report.name} arm was left out ({report.status.value}): {report.detail}.")
+    if run.query.trace and first.skipped_terms:
+        notes.append(f"In more than half the bank, therefore not searched: {', '.join(first.skipped_terms)}.")
+    return tuple(notes)
+
+
+def _feature_rows(first: FirstPass, ranked: Ranked, places: Int32Array) -> tuple[dict[str, float], ...]:
+    """The first features of the first results, rounded."""
+    lines = first.features[ranked.places[places[:_TRACED]]]
+    return tuple(dict(zip(FIRST, np.round(line, 4).tolist(), strict=True)) for line in lines)

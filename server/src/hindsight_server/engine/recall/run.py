@@ -1,0 +1,51 @@
+"""One recall while it runs."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+
+from hindsight_server.engine.recall.question import Question
+from hindsight_server.engine.recall.ranking import LIMITS, Limits
+from hindsight_server.engine.recall.scope import Scope
+from hindsight_server.engine.recall.types import Budget, RecallQuery
+
+_SPARE = 1.3  # more candidates than the token budget holds on average, since their lengths differ
+_MOST_CANDIDATES = 2000
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """The query, read, and how long each stage took."""
+
+    query: RecallQuery
+    question: Question
+    started: float = field(default_factory=time.monotonic)
+    stages: dict[str, float] = field(default_factory=dict)
+    _lapped: float = 0.0
+
+    @property
+    def until(self) -> float:
+        """Reading of `time.monotonic` at which the deadline ends."""
+        return self.started + self.query.deadline_seconds
+
+    @property
+    def low(self) -> bool:
+        return self.query.budget is Budget.LOW
+
+    @property
+    def limits(self) -> Limits:
+        return LIMITS[self.query.budget]
+
+    def limits_for(self, scope: Scope) -> Limits:
+        """The budget's limits, with as many candidates as the token budget is likely to hold."""
+        view = scope.view
+        mean = max(float(view.tokens.mean()), 1.0) if len(view) else 1.0
+        wanted = min(int(_SPARE * self.query.max_tokens / mean), _MOST_CANDIDATES)
+        return replace(self.limits, context=max(self.limits.context, wanted))
+
+    def lap(self, stage: str) -> None:
+        """Note that a stage has ended now."""
+        seconds = time.monotonic() - self.started
+        self.stages[stage] = seconds - self._lapped
+        self._lapped = seconds
