@@ -51,9 +51,10 @@ def build_services(settings: Settings) -> Services:
     from hindsight_server.engine.jobs import JobRunner
     from hindsight_server.engine.memories import Memories
     from hindsight_server.engine.operations import Operations
-    from hindsight_server.engine.recall import Recaller
+    from hindsight_server.engine.recall.recaller import Recaller
     from hindsight_server.engine.reflect import Reflector
     from hindsight_server.engine.retain import Retainer
+    from hindsight_server.engine.retain.retainer import RETAIN
     from hindsight_server.engine.tags import Tags
     from hindsight_server.http.services import Services
 
@@ -62,8 +63,8 @@ def build_services(settings: Settings) -> Services:
     embedder = make_embedder(settings.embeddings_provider)
     indexer = Indexer(analyzer, embedder)
     jobs = JobRunner(store, clock)
-    retainer = Retainer(store, BuiltinExtractor(), indexer, clock, on_job=jobs.wake)
-    jobs.register("retain", retainer.run_job)
+    retainer = Retainer(store, BuiltinExtractor(analyzer), indexer, clock, on_job=jobs.wake)
+    jobs.register(RETAIN, retainer.run_job)
     recaller = Recaller(store, embedder, analyzer, clock)
     return Services(
         store=store,

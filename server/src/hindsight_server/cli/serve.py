@@ -60,6 +60,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
             app,
             log_config=None,
             access_log=False,
+            ws="none",
             lifespan="off",  # the services are opened here, so that a bad data folder ends with its own message
             server_header=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,

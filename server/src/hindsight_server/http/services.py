@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hindsight_server.engine.jobs import JobRunner
     from hindsight_server.engine.memories import Memories
     from hindsight_server.engine.operations import Operations
-    from hindsight_server.engine.recall import Recaller
+    from hindsight_server.engine.recall.recaller import Recaller
     from hindsight_server.engine.reflect import Reflector
     from hindsight_server.engine.retain import Retainer
     from hindsight_server.engine.tags import Tags

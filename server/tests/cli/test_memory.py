@@ -1,0 +1,176 @@
+"""`hindsight memory ...` as processes against a real server."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import yaml
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run(server_url: str) -> Run:
+    """Runs the command with arguments; the server is named by the environment."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HINDSIGHT_")}
+
+    def call(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "hindsight_server.cli.main", *map(str, arguments)],
+            env={**environment, "HINDSIGHT_API_URL": server_url, **variables},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return call
+
+
+@pytest.fixture
+def bank() -> str:
+    return f"bank {uuid4().hex[:8]}/é"
+
+
+@pytest.fixture
+def filled(run: Run, bank: str) -> str:
+    stored = run("memory", "retain", bank, "Ann: I moved to Oslo.", "--context", "a talk", "--tags", "user:ann,moved")
+    assert stored.returncode == 0, stored.stderr
+    return bank
+
+
+@pytest.mark.feature("O2")
+def test_what_is_retained_is_recalled(run: Run, filled: str) -> None:
+    found = run("memory", "recall", filled, "Where did Ann move?")
+    assert found.returncode == 0, found.stderr
+    assert "Oslo" in found.stdout
+    assert found.stdout.splitlines()[0].split() == ["score", "type", "text"]
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_json_is_the_servers_answer(run: Run, filled: str, where: str) -> None:
+    command = ["memory", "recall", filled, "Ann Oslo"]
+    found = run("--json", *command) if where == "before" else run(*command, "--output", "json")
+    result = json.loads(found.stdout)["results"][0]
+    assert result["tags"] == ["user:ann", "moved"]
+    assert result["context"] == "a talk"
+
+
+def test_yaml_and_csv_say_the_same(run: Run, filled: str) -> None:
+    as_json = json.loads(run("memory", "recall", filled, "Ann Oslo", "--json").stdout)
+    as_yaml = yaml.safe_load(run("memory", "recall", filled, "Ann Oslo", "-o", "yaml").stdout)
+    as_csv = list(csv.DictReader(io.StringIO(run("memory", "recall", filled, "Ann Oslo", "-o", "csv").stdout)))
+    assert [row["id"] for row in as_yaml["results"]] == [row["id"] for row in as_json["results"]]
+    assert as_yaml["results"][0]["text"] == as_csv[0]["text"] == as_json["results"][0]["text"]
+
+
+@pytest.mark.feature("O2")
+def test_every_option_of_recall_is_taken(run: Run, filled: str) -> None:
+    options = "--budget high --max-tokens 100 --fact-type world,experience --tags user:ann --tags-match all_strict"
+    options += " --query-timestamp 2024-01-01 --time-start 2020-01-01 --time-end 2100-01-01 -v --trace"
+    found = run("memory", "recall", filled, "Ann Oslo", *options.split())
+    assert found.returncode == 0, found.stderr
+    assert "document_id" in found.stdout
+    assert json.loads(found.stderr)["arms"]
+    other = run("memory", "recall", filled, "Ann Oslo", "--tags", "user:ben", "--tags-match", "any_strict")
+    assert "Oslo" not in other.stdout
+    past = run("memory", "recall", filled, "Ann Oslo", "--time-end", "2001-01-01")
+    assert "Oslo" not in past.stdout
+
+
+@pytest.mark.feature("O2")
+def test_reflect_answers(run: Run, filled: str, tmp_path: Path) -> None:
+    assert "Oslo" in run("memory", "reflect", filled, "Where does Ann live?", "--budget", "mid").stdout
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"type": "object", "properties": {"town": {"type": "string"}}}')
+    answered = run("memory", "reflect", filled, "Where does Ann live?", "--schema", schema, "--json")
+    assert json.loads(answered.stdout)["based_on"]["memories"]
+    missing = run("memory", "reflect", filled, "Where?", "--schema", tmp_path / "none.json")
+    assert missing.returncode == 2
+    assert "none.json" in missing.stderr
+
+
+@pytest.mark.feature("O2")
+def test_files_and_directories_are_retained_and_others_refused(run: Run, bank: str, tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    (docs / "deep").mkdir(parents=True)
+    (docs / "a.md").write_text("Ann bought a canoe.")
+    (docs / "deep" / "b.txt").write_text("Ben bought a kettle.")
+    (docs / ".hidden.txt").write_text("nothing")
+    (docs / "c.pdf").write_bytes(b"%PDF")
+    (docs / "empty.txt").write_text(" ")
+    (docs / "latin.txt").write_bytes(b"caf\xe9")
+    stored = run("memory", "retain-files", bank, docs, tmp_path / "missing.txt", "--context", "papers", "--json")
+    assert stored.returncode == 1
+    files = {Path(row["document_id"]).name: row for row in json.loads(stored.stdout)["files"]}
+    assert {name for name, row in files.items() if row["status"] == "retained"} == {"a.md", "b.txt"}
+    assert ".hidden.txt" not in files
+    for name, reason in (("c.pdf", "text kind"), ("empty.txt", "empty"), ("latin.txt", "UTF-8"), ("missing.txt", "no such")):
+        assert files[name]["status"] == "refused"
+        assert reason in files[name]["reason"]
+    assert "[1/6]" in stored.stderr
+    found = json.loads(run("memory", "recall", bank, "canoe", "--json").stdout)["results"][0]
+    assert "canoe" in found["text"]
+    assert found["context"] == "papers"
+    again = run("memory", "retain-files", bank, docs / "a.md", docs / "deep")
+    assert again.returncode == 0, again.stderr
+    assert len(json.loads(run("memory", "recall", bank, "canoe", "--json").stdout)["results"]) == len(
+        {row["id"] for row in json.loads(run("memory", "recall", bank, "canoe", "--json").stdout)["results"]}
+    )
+
+
+def test_an_empty_directory_is_no_success(run: Run, bank: str, tmp_path: Path) -> None:
+    assert run("memory", "retain-files", bank, tmp_path).returncode == 1
+
+
+def test_what_the_server_refuses_ends_with_1_and_its_reason(run: Run, bank: str) -> None:
+    blank = run("memory", "retain", bank, "   ")
+    assert blank.returncode == 1
+    assert "items.0.content" in blank.stderr
+    unknown = run("memory", "recall", bank, "canoe")
+    assert unknown.returncode == 1
+    assert "404" in unknown.stderr
+    assert bank in unknown.stderr
+
+
+def test_no_server_ends_with_2_and_how_to_start_one(run: Run, bank: str) -> None:
+    for command in (("recall", bank, "x"), ("retain", bank, "x"), ("reflect", bank, "x"), ("retain-files", bank, __file__)):
+        gone = run("memory", *command, "--url", "http://127.0.0.1:9")
+        if command[0] == "retain-files":
+            continue
+        assert gone.returncode == 2, gone.stderr
+        assert "hindsight serve" in gone.stderr
+        assert "HINDSIGHT_API_URL" in gone.stderr
+
+
+def test_a_wrong_url_or_use_ends_with_2(run: Run, bank: str) -> None:
+    assert run("--url", "ftp://x", "memory", "recall", bank, "x").returncode == 2
+    assert run("memory", "recall", bank).returncode == 2
+    assert run("memory", "recall", bank, "x", "--budget", "huge").returncode == 2
+
+
+def test_version_is_told_with_and_without_a_server(run: Run) -> None:
+    assert json.loads(run("version", "--json").stdout)["server"] == "1.1.0"
+    alone = json.loads(run("version", "--json", "--url", "http://127.0.0.1:9").stdout)
+    assert alone["server"] is None
+    assert alone["hindsight"]
+
+
+def test_help_imports_nothing_heavy() -> None:
+    probe = (
+        "import sys; from typer.testing import CliRunner; from hindsight_server.cli.main import app;"
+        "assert CliRunner().invoke(app, ['--help']).exit_code == 0;"
+        "heavy = {'numpy', 'fastapi', 'uvicorn', 'apsw', 'onnxruntime', 'pydantic', 'aiohttp', 'urllib.request'};"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr

@@ -1,0 +1,142 @@
+"""`hindsight serve` as a process: what it says, when it refuses, how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from hindsight_server.testing.process import ServerProcess, free_port
+
+
+def serve(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run the server to its end, which it should meet at once."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HINDSIGHT_")}
+    command = [sys.executable, "-m", "hindsight_server.cli.main", "serve", "--data-dir", str(folder), *arguments]
+    return subprocess.run(
+        command,
+        env={**environment, "HINDSIGHT_API_EMBEDDINGS_PROVIDER": "hashing", **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def post(url: str, path: str, body: object) -> dict[str, object]:
+    request = urllib.request.Request(url + path, json.dumps(body).encode(), {"content-type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return dict(json.load(answer))
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.feature("O5")
+def test_what_was_stored_is_there_after_an_ordered_end_and_after_a_crash(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path)
+    server.start()
+    assert f"http://127.0.0.1:{server.port}" in server.log.read_text()
+    post(server.url, "/v1/default/banks/b/memories", {"items": [{"content": "Ann: I bought a canoe."}]})
+    assert server.stop() == 0
+    server.start()
+    post(server.url, "/v1/default/banks/b/memories", {"items": [{"content": "Ann: I sold the kettle."}]})
+    assert server.kill() == -signal.SIGKILL
+    server.start()
+    try:
+        for word in ("canoe", "kettle"):
+            found = post(server.url, "/v1/default/banks/b/memories/recall", {"query": word})
+            assert word in json.dumps(found["results"])
+    finally:
+        assert server.stop() == 0
+    assert "Traceback" not in server.log.read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> None:
+    server = ServerProcess(tmp_path)
+    server.start()
+    os.kill(server.pid, number)
+    assert server.stop() == 0
+    assert "Traceback" not in server.log.read_text()
+
+
+def test_a_taken_port_is_told_with_exit_code_2(tmp_path: Path) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        ended = serve(tmp_path / "data", "--port", str(holder.getsockname()[1]))
+    assert ended.returncode == 2
+    assert "--port" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_folder_that_another_server_holds_is_told_with_exit_code_2(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path):
+        ended = serve(tmp_path / "data", "--port", str(free_port()))
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
+    assert str(tmp_path / "data") in ended.stderr
+
+
+def test_a_corrupt_folder_is_told_with_exit_code_2_and_left_alone(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path)
+    server.start()
+    assert server.stop() == 0
+    database = max((tmp_path / "data").rglob("*"), key=lambda path: path.stat().st_size if path.is_file() else 0)
+    database.write_bytes(b"no database at all " * 1000)
+    before = snapshot(tmp_path / "data")
+    ended = serve(tmp_path / "data", "--port", str(free_port()))
+    assert ended.returncode == 2, ended.stderr
+    assert "Nothing was changed" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    after = snapshot(tmp_path / "data")
+    assert {name: after.get(name) for name in before} == before
+
+
+@pytest.mark.feature("O8")
+def test_a_reachable_address_without_a_key_is_refused(tmp_path: Path) -> None:
+    ended = serve(tmp_path / "data", "--host", "0.0.0.0", "--port", str(free_port()))
+    assert ended.returncode == 2
+    assert "HINDSIGHT_API_TENANT_API_KEY" in ended.stderr
+
+
+@pytest.mark.feature("O8")
+def test_a_key_opens_the_server_and_is_never_written(tmp_path: Path) -> None:
+    key = "s3cret-key-of-the-test"
+    with ServerProcess(tmp_path, environment={"HINDSIGHT_API_TENANT_API_KEY": key}) as server:
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(server.url + "/v1/default/banks", timeout=10)
+        refused.value.close()
+        assert refused.value.code == 401
+        request = urllib.request.Request(server.url + "/v1/default/banks", headers={"authorization": f"Bearer {key}"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            assert answer.status == 200
+        command = [sys.executable, "-m", "hindsight_server.cli.main", "--url", server.url, "--api-key", key]
+        stored = subprocess.run([*command, "memory", "retain", "b", "Ann: hello canoe."], capture_output=True, check=False)
+        assert stored.returncode == 0
+    assert key not in server.log.read_text()
+
+
+def test_a_bad_setting_is_told_with_exit_code_2(tmp_path: Path) -> None:
+    ended = serve(tmp_path / "data", HINDSIGHT_API_PORT="many")
+    assert ended.returncode == 2
+    assert "HINDSIGHT_API_PORT" in ended.stderr
+
+
+def test_the_data_folder_can_be_named_by_the_environment(tmp_path: Path) -> None:
+    folder = tmp_path / "named"
+    environment = {"HINDSIGHT_API_DATA_DIR": str(tmp_path / "not-used")}
+    with ServerProcess(folder, environment=environment):
+        assert (folder / "data").is_dir()
+    assert not (tmp_path / "not-used").exists()

@@ -1,0 +1,201 @@
+"""What is refused, how, and what odd input is taken."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from hindsight_server.http.app import all_handlers
+from hindsight_server.http.wire.operations import OPERATIONS
+
+READS = [
+    (method, path)
+    for method, path, operation_id, _ in OPERATIONS
+    if operation_id in all_handlers() and "{bank_id}" in path and method in ("GET", "DELETE")
+]
+
+
+@pytest.mark.parametrize(("method", "path"), READS)
+def test_an_unknown_bank_is_404_on_every_read_and_deletion(api: Any, method: str, path: str) -> None:
+    for name in ("memory_id", "document_id", "entity_id", "operation_id"):
+        path = path.replace(f"{{{name}}}", str(uuid4()))
+    answer = api(method, path.replace("{bank_id}", "nobody-s-bank"))
+    assert answer.status == 404, answer.body
+    assert "nobody-s-bank" in answer.body["detail"]
+
+
+def test_an_unknown_bank_is_404_on_recall_and_on_updates(api: Any, bank: str) -> None:
+    assert api.recall(bank, "anything").status == 404
+    assert api.bank("PATCH", bank, "", {"name": "x"}).status == 404
+    assert api.bank("PATCH", bank, "/config", {"updates": {}}).status == 404
+    assert api.bank("GET", bank, "/stats").status == 404
+
+
+def test_an_unknown_thing_in_a_known_bank_is_404(api: Any, bank: str) -> None:
+    api.bank("PUT", bank, "", {})
+    for path in ("memories/x", "documents/x", "documents/x/chunks", "entities/x"):
+        assert api.bank("GET", bank, f"/{path}").status == 404, path
+    for method, path in (("DELETE", "documents/x"), ("DELETE", "operations/x"), ("POST", "operations/x/retry")):
+        assert api.bank(method, bank, f"/{path}").status == 404, path
+    assert api("GET", "/v1/default/chunks/x").status == 404
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\u0000", "?!…"])
+def test_a_blank_query_is_422(api: Any, bank: str, query: str) -> None:
+    api.bank("PUT", bank, "", {})
+    answer = api.recall(bank, query)
+    assert answer.status == 422, answer.body
+    assert answer.body["detail"][0]["loc"] == ["body", "query"]
+    assert api.bank("POST", bank, "/reflect", {"query": "  "}).status == 422
+
+
+@pytest.mark.parametrize("content", ["", "  \n", "\u0000"])
+def test_blank_content_is_422_and_names_the_item(api: Any, bank: str, content: str) -> None:
+    answer = api.retain(bank, "Ann: fine.", content)
+    assert answer.status == 422
+    assert answer.body["detail"][0]["loc"] == ["body", "items", 1, "content"]
+    assert api.bank("GET", bank, "/memories/list").status == 404, "nothing of a refused request is stored"
+
+
+def test_no_items_are_422(api: Any, bank: str) -> None:
+    assert api.retain(bank).status == 422
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ann: nul \u0000 inside the word canoe",
+        "Ann: a lone surrogate \ud800 next to canoe",
+        "Ann: canoe 🛶 — «quotes» ' \" \\ % _ * ? : ; ( ) [ ] { } < > | & ^ ~ ` $ # @ !",
+        "Ann: canoe 独木舟 каноэ เรือแคนู 카누 קאנו",
+        "Ann: canoe" + " word" * 200_000,
+    ],
+    ids=["nul", "surrogate", "punctuation", "scripts", "megabyte"],
+)
+def test_odd_text_is_stored_and_found(api: Any, bank: str, text: str) -> None:
+    stored = api.retain(bank, text)
+    assert stored.status == 200, stored.body
+    assert any("canoe" in result["text"] for result in api.recall(bank, "Ann canoe").body["results"])
+
+
+@pytest.mark.parametrize("query", ["it's \"canoe\"", "canoe > 5 OR 1=1; --", "canoe*", "(canoe", "独木舟 canoe", "canoe " * 3000])
+def test_no_query_has_a_syntax_that_can_break(api: Any, bank: str, query: str) -> None:
+    api.retain(bank, "Ann: I bought a canoe.")
+    answer = api.recall(bank, query)
+    assert answer.status == 200, answer.body
+    assert answer.body["results"]
+
+
+def test_ten_thousand_items_are_stored_whole(api: Any, bank: str) -> None:
+    answer = api.retain(bank, *[f"Ann noted the number {index}." for index in range(10_000)])
+    assert answer.status == 200, answer.body
+    assert api.bank("GET", bank, "/documents?limit=1").body["total"] == 10_000
+
+
+def test_more_items_than_a_request_may_hold_are_refused_with_the_reason(api: Any, bank: str) -> None:
+    answer = api.retain(bank, *(["x y z"] * 10_001))
+    assert answer.status == 422
+    assert "10000" in str(answer.body["detail"]).replace(",", "")
+
+
+@pytest.mark.parametrize(
+    "bank_id",
+    ["a/b", " b/ x ", "emoji 🕯️", "银行", "a%2Fb", "..", "a?b#c", "a+b&c=d", "list", "x/memories/recall", "quote\"'"],
+)
+def test_any_bank_id_is_one_bank(api: Any, bank_id: str) -> None:
+    unique = f"{bank_id}{uuid4().hex[:6]}"
+    assert api.retain(unique, "Ann: I bought a canoe.").body["bank_id"] == unique
+    assert "canoe" in api.recall(unique, "canoe").body["results"][0]["text"]
+    assert api.bank("GET", unique, "/profile").body["bank_id"] == unique
+    chunk = api.bank("GET", unique, "/memories/list").body["items"][0]["chunk_id"]
+    assert api("GET", f"/v1/default/chunks/{chunk}").body["bank_id"] == unique
+    assert api.bank("DELETE", unique).status == 200
+    assert api.recall(unique, "canoe").status == 404
+
+
+def test_ids_of_documents_may_hold_slashes(api: Any, bank: str) -> None:
+    api.retain(bank, {"content": "Ann: I bought a canoe.", "document_id": "docs/a b.md"})
+    assert api.bank("GET", bank, "/documents/docs%2Fa%20b.md").body["id"] == "docs/a b.md"
+    assert api.bank("GET", bank, "/documents/docs/a%20b.md").status == 404
+
+
+def test_banks_whose_ids_differ_in_encoding_are_not_confused(api: Any, bank: str) -> None:
+    api.retain(f"{bank}/x", "Ann: I bought a canoe.")
+    assert api.recall(f"{bank}%2Fx", "canoe").status == 404
+    assert api(
+        "POST", f"/v1/default/banks/{bank}/x/memories/recall", {"query": "canoe"}
+    ).status == 404, "a slash that is not encoded ends the id"
+
+
+def test_a_body_of_any_content_type_is_read_as_json(api: Any, bank: str) -> None:
+    body = b'{"items": [{"content": "Ann: I bought a canoe."}]}'
+    for kind in ("text/plain", "application/octet-stream", "application/json; charset=utf-8"):
+        answer = api("POST", f"/v1/default/banks/{bank}/memories", body, {"content-type": kind})
+        assert answer.status == 200, answer.body
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"query": "x", "budget": "huge"},
+        {"query": "x", "tags_match": "some"},
+        {"query": "x", "max_tokens": "many"},
+        {"query": "x", "max_tokens": -1},
+        {"query": "x", "types": ["nonsense"]},
+        {"query": "x", "tags": ["a"], "tag_groups": [{"tags": ["b"]}]},
+        {"query": "x", "temporal_window": {"start": "2024-01-01T00:00:00Z"}},
+        {"query": "x", "time_filter": {"start": "yesterday"}},
+        {"query": "x", "time_filter": {"start": "2024-02-01", "end": "2024-01-01"}},
+        {},
+        [],
+        "x",
+    ],
+)
+def test_a_bad_recall_is_422_with_the_field(api: Any, bank: str, body: Any) -> None:
+    api.bank("PUT", bank, "", {})
+    answer = api.bank("POST", bank, "/memories/recall", body)
+    assert answer.status == 422, answer.body
+    assert answer.body["detail"][0]["loc"][0] == "body"
+    assert answer.body["detail"][0]["msg"]
+
+
+@pytest.mark.parametrize("body", [{"query_timestamp": "soon"}, {"min_scores": {"reranker": 0.5}}])
+def test_what_this_configuration_cannot_do_is_400(api: Any, bank: str, body: dict[str, Any]) -> None:
+    api.retain(bank, "Ann: I bought a canoe.")
+    answer = api.recall(bank, "canoe", budget="low", **body)
+    assert answer.status == 400, answer.body
+
+
+def test_bad_listings_are_422(api: Any, bank: str) -> None:
+    api.bank("PUT", bank, "", {})
+    for query in ("limit=-1", "limit=x", "type=nonsense", "state=gone", "tags_match=some", "start_date=soon"):
+        answer = api.bank("GET", bank, f"/memories/list?{query}")
+        assert answer.status == 422, (query, answer.body)
+    assert api.bank("GET", bank, "/operations?limit=101").status == 422
+    assert api.bank("GET", bank, "/memories/list?unknown=1&limit=1").status == 200
+
+
+def test_bad_settings_are_422_by_name(api: Any, bank: str) -> None:
+    api.bank("PUT", bank, "", {})
+    for updates in ({"nonsense": 1}, {"retain_chunk_size": "big"}, {"retain_extraction_mode": "custom"}):
+        answer = api.bank("PATCH", bank, "/config", {"updates": updates})
+        assert answer.status == 422, answer.body
+        assert next(iter(updates)) in answer.body["detail"][0]["loc"]
+
+
+@pytest.mark.feature("R5")
+def test_an_operation_id_of_something_else_is_409(api: Any, bank: str) -> None:
+    operation = str(uuid4())
+    first = api.retain(bank, "Ann: I bought a canoe.", operation_id=operation)
+    again = api.retain(bank, "Ann: I bought a canoe.", operation_id=operation)
+    assert (first.status, again.status) == (200, 200)
+    assert api.bank("GET", bank, "/memories/list").body["total"] == 1
+    assert api.retain(bank, "Ann: I sold it.", operation_id=operation).status == 409
+    assert api.retain(bank, "x y", operation_id="no uuid").status == 422
+
+
+def test_an_unknown_path_is_404_and_a_wrong_method_405(api: Any) -> None:
+    assert api("GET", "/v1/nothing").body == {"detail": "Not Found"}
+    assert api("PUT", "/health").status == 405

@@ -1,0 +1,177 @@
+"""Every operation that is served answers as the contract says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from hindsight_server.http.app import all_handlers
+from hindsight_server.http.wire.operations import OPERATIONS
+
+Conforms = Callable[[str, Any], None]
+TABLE = {operation_id: (method, path) for method, path, operation_id, _ in OPERATIONS}
+
+
+# Parameters that change nothing here: there are no parent operations in this version.
+IGNORED = {"list_operations": {("exclude_parents", "query")}}
+
+
+class Walk:
+    """Calls operations by their id in one bank, checks each answer, and remembers which were called."""
+
+    def __init__(self, api: Any, conforms: Conforms, bank: str) -> None:
+        self.api, self.conforms, self.bank = api, conforms, bank
+        self.called: set[str] = set()
+
+    def __call__(self, operation_id: str, body: Any = None, query: str = "", **names: str) -> Any:
+        method, path = TABLE[operation_id]
+        for name, value in {"bank_id": self.bank, **names}.items():
+            path = path.replace(f"{{{name}}}", value)
+        answer = self.api(method, path + query, body)
+        self.conforms(operation_id, answer)
+        assert answer.status < 400, (operation_id, answer.body)
+        self.called.add(operation_id)
+        return answer.body
+
+
+ITEMS = [
+    {
+        "content": "Ann: I moved to Oslo in March 2024.\nBen: I still live in Lisbon with Carla.",
+        "timestamp": "2024-05-01T10:00:00+02:00",
+        "context": "a talk",
+        "document_id": "talk",
+        "metadata": {"origin": "chat", "dropped": None, "count": 3},
+        "tags": ["user:ann"],
+        "entities": [{"text": "Oslo", "type": "PLACE"}],
+    },
+    {"content": "The invoice INV-2024-17 was paid by Carla."},
+]
+
+
+@pytest.mark.feature("R1")
+@pytest.mark.feature("S5")
+def test_every_served_operation_answers_as_documented(api: Any, conforms: Conforms, bank: str) -> None:
+    walk = Walk(api, conforms, bank)
+    _walk_health(walk)
+    _walk_banks(walk)
+    _walk_memories(walk)
+    _walk_documents(walk)
+    _walk_operations(walk)
+    walk("clear_bank_memories", query="?type=world")
+    walk("delete_bank")
+    assert set(all_handlers()) - walk.called == set()
+
+
+def _walk_health(walk: Walk) -> None:
+    for name in ("health_endpoint_health_get", "get_liveness", "get_readiness", "get_version"):
+        walk(name)
+    assert "hindsight_http_requests_total" in walk("metrics_endpoint_metrics_get")
+
+
+def _walk_banks(walk: Walk) -> None:
+    made = walk("create_or_update_bank", {"name": "Ann's", "mission": "Help Ann", "disposition_empathy": 5})
+    assert made["name"] == "Ann's"
+    assert made["disposition"]["empathy"] == 5
+    walk("update_bank", {"disposition": {"skepticism": 2, "literalism": 4, "empathy": 1}})
+    assert walk("get_bank_profile")["disposition"] == {"skepticism": 2, "literalism": 4, "empathy": 1}
+    walk("update_bank_disposition", {"disposition": {"skepticism": 3, "literalism": 3, "empathy": 3}})
+    assert walk.bank in [row["bank_id"] for row in walk("list_banks", query=f"?q={walk.bank}&limit=5")["banks"]]
+    walk("get_bank_config")
+    changed = walk("update_bank_config", {"updates": {"retain_chunk_size": 2000}})
+    assert changed["overrides"]["retain_chunk_size"] == 2000
+    assert walk("reset_bank_config")["overrides"] == {}
+
+
+def _walk_memories(walk: Walk) -> None:
+    stored = walk("retain_memories", {"items": ITEMS, "async": False})
+    assert stored["items_count"] == 2
+    include = {"entities": {"max_tokens": 500}, "chunks": {"max_tokens": 500}, "source_facts": {"max_tokens": 500}}
+    found = walk("recall_memories", {"query": "Where did Ann move?", "trace": True, "include": include})
+    assert "Oslo" in found["results"][0]["text"]
+    assert found["results"][0]["chunk_id"] in found["chunks"]
+    assert found["entities"]
+    assert found["trace"]["arms"]
+    answer = walk("reflect", {"query": "Where did Ann move?", "include": {"facts": {}, "tool_calls": {}}})
+    assert answer["based_on"]["memories"]
+    assert answer["trace"]["tool_calls"]
+    listed = walk("list_memories", query="?limit=50&tags=user:ann&tags_match=any_strict")
+    assert listed["total"] >= 2
+    one = listed["items"][0]["id"]
+    assert walk("get_memory", memory_id=one)["id"] == one
+    assert walk("update_memory", {"state": "invalidated"}, memory_id=one)["state"] == "invalidated"
+    assert walk("list_tags", query="?q=user:*")["items"][0]["tag"] == "user:ann"
+    entity = walk("list_entities")["items"][0]["id"]
+    assert walk("get_entity", entity_id=entity)["id"] == entity
+    assert walk("get_agent_stats")["total_documents"] == 2
+
+
+def _walk_documents(walk: Walk) -> None:
+    assert walk("list_documents", query="?q=talk")["items"][0]["id"] == "talk"
+    assert walk("get_document", document_id="talk")["document_metadata"]["origin"] == "chat"
+    chunk = walk("list_document_chunks", document_id="talk")["items"][0]
+    assert walk("get_chunk", chunk_id=chunk["chunk_id"])["chunk_text"] == chunk["chunk_text"]
+    walk("update_document", {"tags": ["user:ann", "moved"]}, document_id="talk")
+    assert walk("get_document", document_id="talk")["tags"] == ["user:ann", "moved"]
+
+
+def _walk_operations(walk: Walk) -> None:
+    operation = walk("reprocess_document", document_id="talk")["operation_id"]
+    _wait(walk, operation)
+    walk("delete_operation", operation_id=operation)
+    queued = walk("retain_memories", {"items": [{"content": "Ann: I bought a canoe."}], "async": True})["operation_id"]
+    assert queued in [row["id"] for row in walk("list_operations", query="?limit=10")["operations"]]
+    _wait(walk, queued)
+    assert walk("get_operation_status", query="?include_payload=true", operation_id=queued)["id"] == queued
+    assert walk("get_operation_status", operation_id=str(uuid4()))["status"] == "not_found"
+    # A finished one can't be cancelled or retried; what those answer is checked where they are refused.
+    for name in ("cancel_operation", "retry_operation"):
+        method, path = TABLE[name]
+        path = path.replace("{bank_id}", walk.bank).replace("{operation_id}", queued)
+        assert walk.api(method, path).status == 409
+        walk.called.add(name)
+    assert walk("delete_document", document_id="talk")["memory_units_deleted"] >= 1
+
+
+def _wait(walk: Walk, operation_id: str) -> None:
+    import time
+
+    for _ in range(200):
+        said = walk("get_operation_status", operation_id=operation_id)
+        if said["status"] not in ("pending", "processing"):
+            break
+        time.sleep(0.05)
+    assert said["status"] == "completed", said
+
+
+def test_the_client_that_reads_the_contract_is_told_every_operation(api: Any) -> None:
+    document = api("GET", "/openapi.json").body
+    served = {operation["operationId"] for methods in document["paths"].values() for operation in methods.values()}
+    assert served == set(all_handlers())
+    recall = document["components"]["schemas"]["RecallBody"]["properties"]
+    assert "time_filter" in recall
+    assert "temporal_window" in recall
+    assert api("GET", "/docs").status == 200
+
+
+def test_paths_and_parameters_are_those_of_the_contract(api: Any, contract: dict[str, Any]) -> None:
+    for path, methods in api("GET", "/openapi.json").body["paths"].items():
+        for method, operation in methods.items():
+            theirs = {(row["name"], row["in"]) for row in contract["paths"][path][method].get("parameters", [])}
+            ours = {(row["name"], row["in"]) for row in operation.get("parameters", [])}
+            # The key is read before routing, and is a matter of every operation.
+            assert theirs - ours - {("authorization", "header")} <= IGNORED.get(operation["operationId"], set())
+            assert ours <= theirs
+
+
+@pytest.mark.parametrize("operation_id", sorted(set(TABLE) - set(all_handlers())))
+def test_what_is_not_served_says_so(api: Any, operation_id: str) -> None:
+    method, path = TABLE[operation_id]
+    for name in ("bank_id", "memory_id", "document_id", "entity_id", "operation_id", "chunk_id", "alias", "key"):
+        path = path.replace(f"{{{name}}}", "x")
+    answer = api(method, path.replace("{", "").replace("}", ""), {} if method in ("POST", "PUT", "PATCH") else None)
+    assert answer.status == 501
+    assert operation_id in answer.body["detail"]
+    assert "not available in this version" in answer.body["detail"]
