@@ -7,6 +7,7 @@ from typing import Any
 
 import apsw
 
+from hindsight_server.adapters.sqlite.queries import all_rows, one_row, scalar
 from hindsight_server.adapters.sqlite.session import micros_of
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, from_micros, moment, to_json
@@ -53,7 +54,7 @@ def save_bank(connection: apsw.Connection, bank_id: str, change: BankChange, now
 
 
 def get_bank(connection: apsw.Connection, bank_id: str) -> Bank:
-    row = connection.execute(sql("banks.read"), (bank_id,)).fetchone()
+    row = one_row(connection, "banks.read", (bank_id,))
     if row is None:
         raise BankNotFound(bank_id)
     return _bank(row)
@@ -61,20 +62,20 @@ def get_bank(connection: apsw.Connection, bank_id: str) -> Bank:
 
 def require_bank(connection: apsw.Connection, bank_id: str) -> None:
     """Raises BankNotFound when there is no such bank."""
-    if connection.execute(sql("banks.exists"), (bank_id,)).fetchone() is None:
+    if one_row(connection, "banks.exists", (bank_id,)) is None:
         raise BankNotFound(bank_id)
 
 
 def list_banks(connection: apsw.Connection, query: str | None, limit: int, offset: int) -> Page[Bank]:
     values: dict[str, str | int | None] = {"query": None if query is None else query.casefold()}
-    total = connection.execute(sql("banks.count"), values).fetchone()[0]
+    total = scalar(connection, "banks.count", values)
     rows = connection.execute(sql("banks.list"), values | {"limit": limit, "offset": offset})
     return Page(tuple(_bank(row) for row in rows), total, limit, offset)
 
 
 def delete_bank(connection: apsw.Connection, bank_id: str) -> int:
     require_bank(connection, bank_id)
-    facts = connection.execute(sql("banks.count_facts"), (bank_id,)).fetchone()[0]
+    facts = scalar(connection, "banks.count_facts", (bank_id,))
     connection.execute(sql("banks.raise_floors"), {"bank_id": bank_id})
     for table in _TABLES:
         connection.execute(sql(f"banks.delete_{table}"), (bank_id,))
@@ -85,10 +86,10 @@ def delete_bank(connection: apsw.Connection, bank_id: str) -> int:
 def bank_stats(connection: apsw.Connection, bank_id: str) -> BankStats:
     bank = get_bank(connection, bank_id)
     return BankStats(
-        facts_by_type=dict(connection.execute(sql("banks.facts_by_type"), (bank_id,)).fetchall()),
-        documents=connection.execute(sql("banks.count_documents"), (bank_id,)).fetchone()[0],
-        entity_links=connection.execute(sql("banks.count_entity_links"), (bank_id,)).fetchone()[0],
-        operations_by_status=dict(connection.execute(sql("banks.operations_by_status"), (bank_id,)).fetchall()),
+        facts_by_type=dict(all_rows(connection, "banks.facts_by_type", (bank_id,))),
+        documents=scalar(connection, "banks.count_documents", (bank_id,)),
+        entity_links=scalar(connection, "banks.count_entity_links", (bank_id,)),
+        operations_by_status=dict(all_rows(connection, "banks.operations_by_status", (bank_id,))),
         last_write_at=bank.last_write_at,
     )
 

@@ -11,6 +11,7 @@ from hindsight_server.adapters.sqlite.entities import EntityNumbers, add_mention
 from hindsight_server.adapters.sqlite.facts_read import get_fact, no_fact
 from hindsight_server.adapters.sqlite.facts_write import delete_facts, move_facts, replace_encoding, terms_json
 from hindsight_server.adapters.sqlite.postings import add_postings, remove_postings
+from hindsight_server.adapters.sqlite.queries import column, one_row, scalar
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, to_json, to_micros
@@ -46,7 +47,7 @@ def delete_document(connection: apsw.Connection, bank_id: str, document_id: str,
 def clear_facts(connection: apsw.Connection, bank_id: str, fact_type: str | None, now: datetime) -> int:
     session = BankSession(connection, bank_id, now)
     wanted = {"bank_id": bank_id, "fact_type": fact_type}
-    seqs = [seq for (seq,) in connection.execute(sql("facts.seqs_of_type"), wanted)]
+    seqs = column(connection, "facts.seqs_of_type", wanted)
     connection.execute(sql("documents.chunks_lost_facts"), wanted)
     deleted = delete_facts(session, seqs)
     session.save()
@@ -55,7 +56,7 @@ def clear_facts(connection: apsw.Connection, bank_id: str, fact_type: str | None
 
 def update_fact(connection: apsw.Connection, bank_id: str, fact_id: str, change: FactChange, now: datetime) -> Fact:
     session = BankSession(connection, bank_id, now)
-    row = connection.execute(sql("facts.seq_of_id"), (bank_id, fact_id)).fetchone()
+    row = one_row(connection, "facts.seq_of_id", (bank_id, fact_id))
     if row is None:
         raise no_fact(bank_id, fact_id)
     seq, state, flags, mentioned_at, created_at = row
@@ -126,19 +127,17 @@ def _place(session: BankSession, seq: int, *, recallable: bool) -> None:
 
 
 def _terms(session: BankSession, seq: int) -> dict[str, int]:
-    row = session.connection.execute(sql("facts.terms"), (session.bank_id, seq)).fetchone()
-    terms: dict[str, int] = from_json(row[0])
+    terms: dict[str, int] = from_json(scalar(session.connection, "facts.terms", (session.bank_id, seq)))
     return terms
 
 
 def _held_entities(session: BankSession, seq: int) -> list[int]:
-    row = session.connection.execute(sql("facts.entities"), (session.bank_id, seq)).fetchone()
-    numbers: list[int] = from_json(row[0])
+    numbers: list[int] = from_json(scalar(session.connection, "facts.entities", (session.bank_id, seq)))
     return numbers
 
 
 def _document_seqs(session: BankSession, document_id: str) -> list[int]:
     key = (session.bank_id, document_id)
-    if session.connection.execute(sql("documents.read"), key).fetchone() is None:
+    if one_row(session.connection, "documents.read", key) is None:
         raise no_document(*key)
-    return [seq for (seq,) in session.connection.execute(sql("facts.seqs_of_document"), key)]
+    return column(session.connection, "facts.seqs_of_document", key)

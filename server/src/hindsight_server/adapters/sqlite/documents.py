@@ -7,6 +7,7 @@ from typing import Any
 
 import apsw
 
+from hindsight_server.adapters.sqlite.queries import all_rows, column, one_row, scalar
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.tags import matching_document_tag_sets
 from hindsight_server.adapters.sqlite.values import from_json, moment, to_json, to_micros
@@ -17,10 +18,10 @@ from hindsight_server.ports.records import Chunk, Document, DocumentFilter, Docu
 
 def document_state(connection: apsw.Connection, bank_id: str, document_id: str) -> DocumentState | None:
     """Chunks whose facts are pending or were cleared are left out, and then there is no content hash either."""
-    row = connection.execute(sql("documents.read"), (bank_id, document_id)).fetchone()
+    row = one_row(connection, "documents.read", (bank_id, document_id))
     if row is None:
         return None
-    chunks = connection.execute(sql("documents.chunks_of_document"), (bank_id, document_id)).fetchall()
+    chunks = all_rows(connection, "documents.chunks_of_document", (bank_id, document_id))
     hashes = tuple(content_hash for _, _, _, content_hash, _, _, complete in chunks if complete)
     return DocumentState(
         document_id=document_id,
@@ -31,10 +32,10 @@ def document_state(connection: apsw.Connection, bank_id: str, document_id: str) 
 
 
 def get_document(connection: apsw.Connection, bank_id: str, document_id: str) -> Document:
-    row = connection.execute(sql("documents.get"), (bank_id, document_id)).fetchone()
+    row = one_row(connection, "documents.get", (bank_id, document_id))
     if row is None:
         raise no_document(bank_id, document_id)
-    texts = [text for (text,) in connection.execute(sql("documents.texts"), (bank_id, document_id))]
+    texts = column(connection, "documents.texts", (bank_id, document_id))
     return _document(row, join_parts(texts))
 
 
@@ -49,7 +50,7 @@ def list_documents(
         "start": to_micros(wanted.start),
         "end": to_micros(wanted.end),
     }
-    total = connection.execute(sql("documents.count"), values).fetchone()[0]
+    total = scalar(connection, "documents.count", values)
     rows = connection.execute(sql("documents.list"), values | {"limit": limit, "offset": offset})
     return Page(tuple(_document(row, None) for row in rows), total, limit, offset)
 
@@ -62,9 +63,9 @@ def get_chunks(connection: apsw.Connection, bank_id: str, chunk_ids: Sequence[st
 
 
 def list_chunks(connection: apsw.Connection, bank_id: str, document_id: str, limit: int, offset: int) -> Page[Chunk]:
-    if connection.execute(sql("documents.read"), (bank_id, document_id)).fetchone() is None:
+    if one_row(connection, "documents.read", (bank_id, document_id)) is None:
         raise no_document(bank_id, document_id)
-    total = connection.execute(sql("documents.count_chunks"), (bank_id, document_id)).fetchone()[0]
+    total = scalar(connection, "documents.count_chunks", (bank_id, document_id))
     rows = connection.execute(sql("documents.list_chunks"), (bank_id, document_id, limit, offset))
     return Page(tuple(_chunk(bank_id, row) for row in rows), total, limit, offset)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import apsw
 
+from hindsight_server.adapters.sqlite.queries import one_row, scalar
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.tags import matching_fact_tag_sets
@@ -43,7 +44,7 @@ class EntityNumbers:
         normal = normal_name(mention.name)
         if not normal:
             return 0
-        row = session.connection.execute(sql("entities.by_normal_name"), (session.bank_id, normal)).fetchone()
+        row = one_row(session.connection, "entities.by_normal_name", (session.bank_id, normal))
         if row is not None:
             return int(row[0])
         number = session.take_entity()
@@ -89,18 +90,18 @@ def list_entities(
     """With a filter: the entities of the facts that pass it, with the mentions in those facts."""
     values: dict[str, str | int] = {"bank_id": bank_id, "limit": limit, "offset": offset}
     if tags is None:
-        total = connection.execute(sql("entities.count"), {"bank_id": bank_id}).fetchone()[0]
+        total = scalar(connection, "entities.count", {"bank_id": bank_id})
         rows = connection.execute(sql("entities.list"), values)
     else:
         values["tag_sets"] = matching_fact_tag_sets(connection, bank_id, tags)
         wanted = {"bank_id": bank_id, "tag_sets": values["tag_sets"]}
-        total = connection.execute(sql("entities.count_tagged"), wanted).fetchone()[0]
+        total = scalar(connection, "entities.count_tagged", wanted)
         rows = connection.execute(sql("entities.list_tagged"), values)
     return Page(tuple(_entity(row) for row in rows), total, limit, offset)
 
 
 def get_entity(connection: apsw.Connection, bank_id: str, entity_id: str) -> Entity:
-    row = connection.execute(sql("entities.by_id"), (bank_id, entity_id)).fetchone()
+    row = one_row(connection, "entities.by_id", (bank_id, entity_id))
     if row is None:
         raise NotFound(f"Entity '{entity_id}' not found in bank '{bank_id}'.")
     return _entity(row)

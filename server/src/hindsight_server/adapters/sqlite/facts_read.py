@@ -8,6 +8,7 @@ from typing import Any
 import apsw
 
 from hindsight_server.adapters.sqlite.entities import entity_names
+from hindsight_server.adapters.sqlite.queries import one_row, scalar
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.tags import matching_fact_tag_sets
 from hindsight_server.adapters.sqlite.values import from_json, from_micros, to_json, to_micros
@@ -21,7 +22,7 @@ def no_fact(bank_id: str, fact_id: str) -> NotFound:
 
 
 def get_fact(connection: apsw.Connection, bank_id: str, fact_id: str) -> Fact:
-    row = connection.execute(sql("facts.seq_of_id"), (bank_id, fact_id)).fetchone()
+    row = one_row(connection, "facts.seq_of_id", (bank_id, fact_id))
     if row is None:
         raise no_fact(bank_id, fact_id)
     return read_facts(connection, bank_id, [row[0]])[0]
@@ -44,7 +45,7 @@ def list_facts(connection: apsw.Connection, bank_id: str, wanted: FactFilter, li
     values = _filter_values(connection, bank_id, wanted)
     if values is None:
         return Page((), 0, limit, offset)
-    total = connection.execute(sql("facts.count"), values).fetchone()[0]
+    total = scalar(connection, "facts.count", values)
     statement = "facts.list" if values["time_field"] is None else "facts.list_by_time"
     rows = connection.execute(sql(statement), values | {"limit": limit, "offset": offset})
     facts = read_facts(connection, bank_id, [row[0] for row in rows])
@@ -55,7 +56,7 @@ def _filter_values(connection: apsw.Connection, bank_id: str, wanted: FactFilter
     """Values for the listing statements; None when nothing can match."""
     number: int | None = None
     if wanted.entity_id is not None:
-        row = connection.execute(sql("entities.by_id"), (bank_id, wanted.entity_id)).fetchone()
+        row = one_row(connection, "entities.by_id", (bank_id, wanted.entity_id))
         if row is None:
             return None
         number = row[0]

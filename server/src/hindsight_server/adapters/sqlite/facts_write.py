@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from hindsight_server.adapters.sqlite.entities import add_mentions, remove_mentions
 from hindsight_server.adapters.sqlite.postings import add_postings, remove_postings
+from hindsight_server.adapters.sqlite.queries import all_rows
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, to_json, to_micros
@@ -51,8 +53,7 @@ def insert_facts(session: BankSession, facts: Sequence[NewFact]) -> None:
 
 def delete_facts(session: BankSession, seqs: Iterable[int]) -> int:
     """Delete facts with everything that rests on them; how many there were."""
-    wanted = {"bank_id": session.bank_id, "seqs": to_json(sorted(seqs))}
-    rows = session.connection.execute(sql("facts.to_remove"), wanted).fetchall()
+    rows = _rows_to_remove(session, seqs)
     if not rows:
         return 0
     recallable = [(seq, from_json(terms)) for seq, state, _, terms in rows if state != FactState.INVALIDATED]
@@ -66,8 +67,7 @@ def delete_facts(session: BankSession, seqs: Iterable[int]) -> int:
 
 def move_facts(session: BankSession, seqs: Iterable[int]) -> dict[int, int]:
     """Give facts new numbers, so that readers see them as changed; old number to new. Their order stays."""
-    wanted = {"bank_id": session.bank_id, "seqs": to_json(sorted(seqs))}
-    rows = session.connection.execute(sql("facts.to_remove"), wanted).fetchall()
+    rows = _rows_to_remove(session, seqs)
     connection, bank_id = session.connection, session.bank_id
     recallable = [(seq, from_json(terms)) for seq, state, _, terms in rows if state != FactState.INVALIDATED]
     remove_postings(connection, bank_id, recallable)
@@ -98,6 +98,15 @@ def flags_of(write: FactWrite) -> int:
 
 def terms_json(terms: Mapping[str, int]) -> str:
     return to_json(dict(terms))
+
+
+def _rows_to_remove(session: BankSession, seqs: Iterable[int]) -> list[tuple[Any, ...]]:
+    """Number, state, entities and terms of each, ascending."""
+    ascending = sorted(seqs)
+    if not ascending:
+        return []
+    wanted = {"bank_id": session.bank_id, "seqs": to_json(ascending)}
+    return all_rows(session.connection, "facts.to_remove", wanted)
 
 
 def _fact_row(session: BankSession, seq: int, fact: NewFact) -> tuple[object, ...]:

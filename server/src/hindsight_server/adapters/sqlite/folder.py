@@ -95,7 +95,7 @@ def _check_pages(connection: apsw.Connection, path: Path) -> None:
     until = time.monotonic() + _CHECK_SECONDS
     connection.set_progress_handler(lambda: time.monotonic() > until, 1000)
     try:
-        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        found = connection.pragma("quick_check(1)")
     except apsw.InterruptError:
         return
     finally:

@@ -12,6 +12,7 @@ from pathlib import Path
 import apsw
 
 from hindsight_server.adapters.sqlite.connection import APPLICATION_ID
+from hindsight_server.adapters.sqlite.queries import scalar
 from hindsight_server.adapters.sqlite.session import micros_of
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.domain.errors import DataFolderCorrupt, DataFolderNewer
@@ -46,12 +47,12 @@ def known_migrations() -> tuple[Migration, ...]:
 def check_migrations(connection: apsw.Connection, path: Path, known: tuple[Migration, ...]) -> None:
     """Compare what a database went through with what is known here. Only reads.
 
-    Raises DataFolderNewer for a step that is not known here, DataFolderCorrupt for one that differs, or when the file is
-    no database of this server.
+    Raises DataFolderNewer for a step that is not known here, DataFolderCorrupt for one that differs, or when the file
+    is no database of this server.
     """
-    if not connection.execute(sql("migrations.tables")).fetchone()[0]:
+    if not scalar(connection, "migrations.tables"):
         return
-    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+    if connection.pragma("application_id") != APPLICATION_ID:
         raise DataFolderCorrupt(
             f"{path} is an SQLite database, but not one of this server. Point the server at another data folder."
         )
@@ -65,8 +66,8 @@ def check_migrations(connection: apsw.Connection, path: Path, known: tuple[Migra
             )
         if expected.hash != digest:
             raise DataFolderCorrupt(
-                f"{path} went through another step {number:04d}_{name} than this server knows. Use the build that wrote "
-                "it, or restore a backup."
+                f"{path} went through another step {number:04d}_{name} than this server knows. Use the build that "
+                "wrote it, or restore a backup."
             )
 
 

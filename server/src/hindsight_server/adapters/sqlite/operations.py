@@ -9,6 +9,7 @@ from typing import Any
 
 import apsw
 
+from hindsight_server.adapters.sqlite.queries import one_row, scalar
 from hindsight_server.adapters.sqlite.session import micros_of
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, from_micros, mapping_json, to_json, to_micros
@@ -27,7 +28,7 @@ class Outcome:
 
 def find_same(connection: apsw.Connection, asked: Operation) -> Operation | None:
     """The stored operation of that id, when it was asked for the same; None for a new id. Raises Conflict otherwise."""
-    row = connection.execute(sql("operations.anywhere"), (asked.operation_id,)).fetchone()
+    row = one_row(connection, "operations.anywhere", (asked.operation_id,))
     if row is None:
         return None
     stored = _operation(row)
@@ -57,7 +58,7 @@ def insert_operation(
     connection: apsw.Connection, operation: Operation, now: datetime, document_ids: Sequence[str] = ()
 ) -> Operation:
     """Record a new operation. Raises BankNotFound."""
-    if connection.execute(sql("banks.exists"), (operation.bank_id,)).fetchone() is None:
+    if one_row(connection, "banks.exists", (operation.bank_id,)) is None:
         raise BankNotFound(operation.bank_id)
     connection.execute(
         sql("operations.insert"),
@@ -84,7 +85,7 @@ def insert_operation(
 
 
 def get_operation(connection: apsw.Connection, bank_id: str, operation_id: str) -> Operation | None:
-    row = connection.execute(sql("operations.get"), (bank_id, operation_id)).fetchone()
+    row = one_row(connection, "operations.get", (bank_id, operation_id))
     return None if row is None else _operation(row)
 
 
@@ -93,7 +94,7 @@ def list_operations(
 ) -> Page[Operation]:
     """`wanted` is the status and the type, each None for any."""
     values: dict[str, str | int | None] = {"bank_id": bank_id, "status": wanted[0], "type": wanted[1]}
-    total = connection.execute(sql("operations.count"), values).fetchone()[0]
+    total = scalar(connection, "operations.count", values)
     values |= {"limit": limit, "offset": offset}
     rows = connection.execute(sql("operations.list"), values)
     return Page(tuple(_operation(row) for row in rows), total, limit, offset)

@@ -1,7 +1,7 @@
 """Which facts hold a term, packed in blocks.
 
-A block is little-endian int64 numbers, ``seq * 65536 + frequency``, ascending. Reading the postings of a term with 100,000
-facts then takes about a thousand rows instead of 100,000, and each posting 8 bytes instead of a row of 40.
+A block is little-endian int64 numbers, ``seq * 65536 + frequency``, ascending. Reading the postings of a term with
+100,000 facts then takes about a thousand rows instead of 100,000, and each posting 8 bytes instead of a row of 40.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 import apsw
 import numpy as np
 
+from hindsight_server.adapters.sqlite.queries import column
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import to_json
 from hindsight_server.ports.records import Int32Array, Int64Array
@@ -83,7 +84,7 @@ def read_postings(
     found: dict[str, tuple[Int64Array, Int32Array]] = {}
     for term, after in terms.items():
         values = {"bank_id": bank_id, "term": term, "after": after}
-        blocks = [block for (block,) in connection.execute(sql("postings.blocks_after"), values)]
+        blocks = column(connection, "postings.blocks_after", values)
         packed = np.frombuffer(b"".join(blocks), "<i8")
         seqs = (packed >> _SHIFT).astype(np.int64)
         first = int(np.searchsorted(seqs, after, side="right"))

@@ -19,6 +19,7 @@ from hindsight_server.adapters.sqlite.operations import (
     get_operation,
     insert_operation,
 )
+from hindsight_server.adapters.sqlite.queries import all_rows, column, one_row, scalar
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, to_json
@@ -29,6 +30,8 @@ from hindsight_server.ports.records import ChunkWrite, DocumentWrite, Operation,
 
 # Ordinals of a part's chunks start at part * _PART, so that no two chunks of a document ever share hash and ordinal.
 _PART = 1 << 20
+# Rows that are gathered and inserted together, parents first.
+_DEFERRED = ("documents.write", "documents.insert_part", "documents.insert_chunk")
 
 
 def write_retain(connection: apsw.Connection, write: RetainWrite) -> RetainResult:
@@ -63,9 +66,8 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
     if job.status == "completed":
         return RetainResult(replayed=True, operation=job)
     session = BankSession(connection, write.bank_id, write.now)
-    pending = connection.execute(sql("facts.pending_of_operation"), (write.bank_id, operation_id))
-    delete_facts(session, [seq for (seq,) in pending.fetchall()])
-    listed = connection.execute(sql("operations.documents"), (write.bank_id, operation_id)).fetchone()[0]
+    delete_facts(session, column(connection, "facts.pending_of_operation", (write.bank_id, operation_id)))
+    listed = scalar(connection, "operations.documents", (write.bank_id, operation_id))
     left = _parts_of(session, from_json(listed), operation_id)
     documents = _DocumentWriter(session)
     stored = []
@@ -90,9 +92,9 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
 def _parts_of(session: BankSession, document_ids: Iterable[str], operation_id: str) -> dict[str, list[tuple[int, int]]]:
     """For each document that the job wrote, the parts (number, first turn) that still wait for it, in order."""
     return {
-        document_id: session.connection.execute(
-            sql("documents.part_of_operation"), (session.bank_id, document_id, operation_id)
-        ).fetchall()
+        document_id: all_rows(
+            session.connection, "documents.part_of_operation", (session.bank_id, document_id, operation_id)
+        )
         for document_id in document_ids
     }
 
@@ -138,6 +140,7 @@ class _DocumentWriter:
         self._session = session
         self._numbers = EntityNumbers(session)
         self._facts: list[NewFact] = []
+        self._rows: dict[str, list[Any]] = {statement: [] for statement in _DEFERRED}
         self._touched: set[str] = set()
 
     def write(self, document: DocumentWrite, operation: Operation | None) -> None:
@@ -146,7 +149,7 @@ class _DocumentWriter:
         if document.document_id in self._touched:
             self.flush()
         self._touched.add(document.document_id)
-        row = session.connection.execute(sql("documents.read"), key).fetchone()
+        row = one_row(session.connection, "documents.read", key)
         stored = None if row is None else _StoredDocument(*row)
         appended = document.mode is UpdateMode.APPEND and stored is not None
         old: list[_StoredChunk] = []
@@ -157,9 +160,8 @@ class _DocumentWriter:
         self._write_document(document, stored if appended else None, place)
         pending = operation if any(fact.state is FactState.PENDING for fact in document.facts) else None
         waits_for = None if pending is None else pending.operation_id
-        session.connection.execute(
-            sql("documents.insert_part"),
-            (*key, place.part, place.first_turn, document.turn_count, waits_for, document.text),
+        self._rows["documents.insert_part"].append(
+            (*key, place.part, place.first_turn, document.turn_count, waits_for, document.text)
         )
         kept = self._place_chunks(document, place, old)
         if stored is not None and kept:
@@ -174,7 +176,10 @@ class _DocumentWriter:
         self._session.connection.execute(sql("documents.touch"), (self._session.now, *key))
 
     def flush(self) -> None:
-        """Insert the facts that were gathered."""
+        """Insert the rows and the facts that were gathered."""
+        for statement, rows in self._rows.items():
+            self._session.connection.executemany(sql(statement), rows)
+            rows.clear()
         insert_facts(self._session, self._facts)
         self._facts = []
         self._touched.clear()
@@ -202,7 +207,7 @@ class _DocumentWriter:
             values["tags"] = to_json(list(dict.fromkeys([*from_json(before.tags), *document.tags])))
             values["context"] = before.context if document.context is None else document.context
             values["metadata"] = to_json(from_json(before.metadata) | dict(document.metadata))
-        self._session.connection.execute(sql("documents.write"), values)
+        self._rows["documents.write"].append(values)
 
     def _chunks(self, statement: str, key: tuple[Any, ...]) -> list[_StoredChunk]:
         return [_StoredChunk(*row) for row in self._session.connection.execute(sql(statement), key)]
@@ -224,8 +229,9 @@ class _DocumentWriter:
                 )
             seen.add(wanted.content_hash)
         staying = {chunk.chunk_id for chunk in kept.values()}
-        self._drop_chunks(document.document_id, [chunk for chunk in old if chunk.chunk_id not in staying])
-        self._move_kept(document, place, kept)
+        if old:
+            self._drop_chunks(document.document_id, [chunk for chunk in old if chunk.chunk_id not in staying])
+            self._move_kept(document, place, kept)
         self._gather_facts(document, place, kept, self._insert_chunks(document, place, kept))
         return list(kept.values())
 
@@ -234,7 +240,7 @@ class _DocumentWriter:
         seqs = []
         for chunk in chunks:
             key = (session.bank_id, document_id, chunk.chunk_id)
-            seqs += [seq for (seq,) in session.connection.execute(sql("facts.seqs_of_chunk"), key)]
+            seqs += column(session.connection, "facts.seqs_of_chunk", key)
         delete_facts(session, seqs)
         session.connection.executemany(
             sql("documents.delete_chunk"), [(session.bank_id, chunk.chunk_id) for chunk in chunks]
@@ -262,7 +268,7 @@ class _DocumentWriter:
             shift = first_turns[index] - chunk.first_turn
             if shift:
                 key = (session.bank_id, document.document_id, chunk.chunk_id)
-                seqs = [seq for (seq,) in session.connection.execute(sql("facts.seqs_of_chunk"), key)]
+                seqs = column(session.connection, "facts.seqs_of_chunk", key)
                 values = [(shift, session.bank_id, seq) for seq in seqs]
                 session.connection.executemany(sql("facts.shift_turn"), values)
                 shifted += seqs
@@ -277,7 +283,6 @@ class _DocumentWriter:
         pending = {fact.extracted.chunk_index for fact in document.facts if fact.state is FactState.PENDING}
         taken = {(chunk.content_hash, chunk.ordinal) for chunk in kept.values()}
         ids = {index: chunk.chunk_id for index, chunk in kept.items()}
-        rows = []
         for chunk in document.chunks:
             if chunk.index in kept:
                 continue
@@ -287,8 +292,8 @@ class _DocumentWriter:
             taken.add((chunk.content_hash, ordinal))
             ids[chunk.index] = chunk_id(session.bank_id, document.document_id, chunk.content_hash, ordinal)
             complete = int(chunk.index not in pending)
-            rows.append(self._chunk_row(document.document_id, place, chunk, (ids[chunk.index], ordinal, complete)))
-        session.connection.executemany(sql("documents.insert_chunk"), rows)
+            row = self._chunk_row(document.document_id, place, chunk, (ids[chunk.index], ordinal, complete))
+            self._rows["documents.insert_chunk"].append(row)
         return ids
 
     def _chunk_row(
@@ -332,7 +337,7 @@ class _DocumentWriter:
         seqs: list[int] = []
         for chunk in kept:
             key = (session.bank_id, document.document_id, chunk.chunk_id)
-            seqs += [seq for (seq,) in session.connection.execute(sql("facts.seqs_of_chunk"), key)]
+            seqs += column(session.connection, "facts.seqs_of_chunk", key)
         values = [(new_tags, document.context, metadata, session.bank_id, seq) for seq in seqs]
         session.connection.executemany(sql("facts.set_source"), values)
         move_facts(session, seqs)

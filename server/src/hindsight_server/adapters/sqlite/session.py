@@ -7,6 +7,7 @@ from datetime import datetime
 
 import apsw
 
+from hindsight_server.adapters.sqlite.queries import one_row
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import to_micros
 from hindsight_server.domain.errors import BankNotFound
@@ -27,7 +28,7 @@ class BankSession:
         self.connection = connection
         self.bank_id = bank_id
         self.now = micros_of(now)
-        row = connection.execute(sql("banks.counters"), (bank_id,)).fetchone()
+        row = one_row(connection, "banks.counters", (bank_id,))
         if row is None:
             raise BankNotFound(bank_id)
         version, self._removed_count, self._next_seq, self._next_entity, self.fact_count = row

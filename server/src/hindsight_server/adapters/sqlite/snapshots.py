@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import apsw
 import numpy as np
 
+from hindsight_server.adapters.sqlite.queries import one_row
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, to_json
 from hindsight_server.domain.errors import BankNotFound
@@ -19,7 +20,7 @@ _NO_SEQS: Int64Array = np.empty(0, np.int64)
 
 def read_snapshot(connection: apsw.Connection, bank_id: str, after_seq: int, after_version: int) -> Snapshot:
     """Raises BankNotFound."""
-    mark = connection.execute(sql("snapshots.mark"), (bank_id,)).fetchone()
+    mark = one_row(connection, "snapshots.mark", (bank_id,))
     if mark is None:
         raise BankNotFound(bank_id)
     version, removed_since = mark

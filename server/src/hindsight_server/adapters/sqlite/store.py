@@ -57,8 +57,8 @@ Call = Callable[Concatenate[apsw.Connection, P], T]
 class SqliteStore:
     """`Store` in a data folder: ``memory.db`` (with SQLite's own files beside it) and a lock file.
 
-    Writes run one after another on one thread and are on the disk when they return; reads run on a few others, each in a
-    read transaction of its own. The folder is made when it is not there, and belongs to one process at a time.
+    Writes run one after another on one thread and are on the disk when they return; reads run on a few others, each in
+    a read transaction of its own. The folder is made when it is not there, and belongs to one process at a time.
 
     Args:
         folder: the data folder.
