@@ -1,0 +1,5 @@
+"""Extraction of facts without a model."""
+
+from hindsight_server.adapters.extract.builtin import BuiltinExtractor
+
+__all__ = ["BuiltinExtractor"]
