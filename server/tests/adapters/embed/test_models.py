@@ -91,7 +91,7 @@ def test_token_vectors_see_their_context(minilm: MiniLMEmbedder) -> None:
     def bank_beside(text: str) -> Float32Array:
         tokens = minilm.encode(text).tokens
         assert tokens is not None
-        return (tokens.vectors / np.float32(127))[tokens.words.index("bank")]
+        return np.asarray(tokens.vectors[tokens.words.index("bank")] / 127, np.float32)
 
     river = bank_beside("We sat on the bank of the river and fished.")
     shore = bank_beside("The canoe drifted to the bank of the stream.")
@@ -112,6 +112,15 @@ def test_loading_again_gives_the_same_bits(minilm: MiniLMEmbedder, use: UseEmbed
     for model, again in ((minilm, MiniLMEmbedder()), (use, UseEmbedder())):
         again.load()
         assert _same(model.encode(TEXTS[0]), again.encode(TEXTS[0]))
+
+
+def test_a_processor_that_saturates_gets_the_same_vectors(
+    minilm: MiniLMEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hindsight_server.adapters.embed.minilm._saturates", lambda probe: True)
+    wide = MiniLMEmbedder()
+    wide.load()
+    assert float(wide.encode(TEXTS[0]).vector @ minilm.encode(TEXTS[0]).vector) > 0.9999
 
 
 ENGLISH = [

@@ -21,10 +21,12 @@ DATA = Path(__file__).parent / "data"
 MODEL_FILE = "minilm-l6-int8.onnx"
 TOKENIZER_FILE = "minilm-tokenizer.json"
 PROJECTION_FILE = "minilm-projection.npy"
+PROBE_FILE = "saturation-probe.onnx"
 SHA256 = {
     MODEL_FILE: "b4e28829d577e5bc8d85f8ca31fbe22b6626969597b3dc8c9a03663343e55aca",
     TOKENIZER_FILE: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     PROJECTION_FILE: "e180aa3d06ce0e9af5a480661169cb89ce762efa3fc544d48adc2a94b3d3e3c7",
+    PROBE_FILE: "2714275842dccba76dc9d3cc3aa973dd6e809a032d529200cc535a135302461e",
 }
 
 _MAX_TOKENS = 256  # the length that the model was trained with
@@ -60,7 +62,6 @@ class MiniLMEmbedder:
         Raises:
             EmbeddingUnavailable: a file is missing or not the one expected.
         """
-        import onnxruntime
         import tokenizers
 
         paths = {name: check_file(self._folder / name, sha256) for name, sha256 in SHA256.items()}
@@ -68,21 +69,9 @@ class MiniLMEmbedder:
         tokenizer.no_padding()
         tokenizer.enable_truncation(_MAX_TOKENS)
         tokenizer.encode_special_tokens = True  # a text that says "[SEP]" means the word
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = _ERRORS_ONLY
-        # One thread a run: two are 20 % faster but take 30 % more processor time from everything else.
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        # Texts differ in length: the arena would keep the memory of the longest for ever.
-        options.enable_cpu_mem_arena = False
-        options.enable_mem_pattern = False
-        # Without VNNI instructions int8 products can overflow; this asks for the exact ones there.
-        options.add_session_config_entry("session.x64quantprecision", "1")
-        # By path: from bytes the file would be held in memory twice.
-        session = onnxruntime.InferenceSession(str(paths[MODEL_FILE]), options, providers=["CPUExecutionProvider"])
+        self._session = _open(paths[MODEL_FILE], wide_products=_saturates(paths[PROBE_FILE]))
         self._projection = np.load(paths[PROJECTION_FILE], allow_pickle=False)
         self._tokenizer = tokenizer
-        self._session = session
 
     def encode(self, text: str) -> Encoding:
         """Encode one text, once loaded; some 5 ms for 50 tokens, from any thread."""
@@ -103,6 +92,30 @@ class MiniLMEmbedder:
         projected = word_means(states, spans) @ self._projection
         projected *= 127 / np.sqrt(np.einsum("ij,ij->i", projected, projected))[:, None]
         return TokenVectors(words, np.rint(projected).astype(np.int8))
+
+
+def _open(path: Path, *, wide_products: bool) -> onnxruntime.InferenceSession:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = _ERRORS_ONLY
+    # One thread a run: two are 20 % faster but take 30 % more processor time from everything else.
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    # Texts differ in length: the arena would keep the memory of the longest for ever.
+    options.enable_cpu_mem_arena = False
+    options.enable_mem_pattern = False
+    if wide_products:
+        options.add_session_config_entry("session.x64quantprecision", "1")
+    # By path: from bytes the file would be held in memory twice.
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def _saturates(probe: Path) -> bool:
+    """Whether this processor's fast int8 products overflow (x86 before VNNI); the exact ones take twice the time."""
+    values = np.full((4, 64), 255, np.uint8)
+    sums = _open(probe, wide_products=False).run(None, {"values": values})[0]
+    return bool((sums != 255 * 127 * 64).any())
 
 
 def word_means(states: Float32Array, spans: Sequence[tuple[int, int]]) -> Float32Array:
