@@ -7,9 +7,10 @@ import re
 import unicodedata
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import TypeGuard
 
 from hindsight_server.domain.model import Interval
@@ -18,7 +19,7 @@ SESSION_GAP = timedelta(minutes=30)
 """Turns of one context that lie further apart belong to different sessions."""
 
 ADAPTER_CONTEXTS = frozenset({"haystack", "llamaindex", "langchain", "langgraph"})
-"""Contexts that the adapters set by themselves; they tell no conversation from another."""
+"""Contexts that the adapters set by themselves; they tell no session from another."""
 
 _DOCUMENT_NAMESPACE = uuid.UUID("6f0c2a5e-1f0b-5d38-9a55-3c1d6f1d2b47")
 
@@ -52,24 +53,31 @@ def made_document_id(*, bank_id: str, operation_id: str | None, item_index: int)
 def previous_turns(places: Sequence[TurnPlace]) -> list[int | None]:
     """For each turn the position, in `places`, of the turn before it, or None.
 
-    Turns may come in any order; only those given can be found.
+    Only the turns given count, in any order: leave out those that made no fact. No turn is before two others.
     """
-    by_document = {(place.document_id, place.turn_index): at for at, place in enumerate(places)}
     previous: list[int | None] = [None] * len(places)
-    last_of_context: dict[str, int] = {}
-    for at in _by_time(places):
-        place = places[at]
-        if place.turn_index > 0:
-            previous[at] = by_document.get((place.document_id, place.turn_index - 1))
-        if place.timestamp is None or not _tells_apart(place.context):
-            continue
-        if place.turn_index == 0 and (before := last_of_context.get(place.context)) is not None:
-            said_before = places[before].timestamp
-            # Of turns said at the same time none is known to be the first.
-            if said_before != place.timestamp and within_gap(said_before, place.timestamp):
-                previous[at] = before
-        last_of_context[place.context] = at
+    order = sorted(range(len(places)), key=lambda at: (places[at].document_id, places[at].turn_index))
+    for before, at in pairwise(order):
+        if places[before].document_id == places[at].document_id:
+            previous[at] = before
+    followed = set(previous)
+    for before, at in _pairs_of_context(places):
+        said_before, said = places[before].timestamp, places[at].timestamp
+        # Of turns said at the same time none is known to be the first.
+        if previous[at] is None and before not in followed and said_before != said and within_gap(said_before, said):
+            previous[at] = before
     return previous
+
+
+def _pairs_of_context(places: Sequence[TurnPlace]) -> Iterator[tuple[int, int]]:
+    """Each turn with the one said before it in the same context."""
+    last: dict[str, int] = {}
+    for at in _by_time(places):
+        context = places[at].context
+        if places[at].timestamp is not None and context and context.strip():
+            if context in last:
+                yield last[context], at
+            last[context] = at
 
 
 def session_key(place: TurnPlace, *, turn_count: int) -> str | None:

@@ -168,15 +168,19 @@ def shifted(unit: str, count: int, anchor: Anchor) -> Span:
 
 
 def season_shifted(name: str, count: int, today: date) -> Span:
-    """Minus one: the latest season of that name that is over; 0: this year's; one: the first that has not begun."""
-    this = season(today.year, name)
+    """Minus one: the latest season of that name that is over; one: the first that has not begun; 0: this year's.
+
+    A winter that began last year and is not over is this one.
+    """
+    year = today.year
+    while season(year, name).end.date() >= today:
+        year -= 1
     if count < 0:
-        over = this.end.date() < today
-        return season(today.year + count + (1 if over else 0), name)
-    if count > 0:
-        ahead = this.start.date() > today
-        return season(today.year + count - (1 if ahead else 0), name)
-    return this
+        return season(year + count + 1, name)
+    is_on = season(year + 1, name).start.date() <= today
+    if count == 0:
+        return season(year + 1 if is_on else today.year, name)
+    return season(year + count + (1 if is_on else 0), name)
 
 
 def weekday_shifted(number: int, count: int, today: date) -> Span:

@@ -15,8 +15,8 @@ _NUMBER = r"(?:\d{1,3}|[一二三四五六七八九十两百]{1,4}|几|半)"
 _DAYS = {"大前天": -3, "前天": -2, "前日": -2, "昨": -1, "今": 0, "明": 1, "后天": 2, "后日": 2, "大后天": 3}
 _PARTS = {
     "凌晨": "dawn", "早": "morning", "早上": "morning", "早晨": "morning", "晨": "morning", "上午": "morning",
-    "中午": "noon", "下午": "afternoon", "傍晚": "evening", "晚": "night", "晚上": "night", "夜": "night", "夜里": "night",
-    "夜晚": "night",
+    "中午": "noon", "下午": "afternoon", "傍晚": "evening", "晚": "night", "晚上": "night", "夜": "night",
+    "夜里": "night", "夜晚": "night",
 }  # fmt: skip
 _STEPS = {"上上": -2, "上": -1, "这": 0, "本": 0, "当前": 0, "下": 1, "下下": 2}
 _YEARS = {"大前": -3, "前": -2, "去": -1, "今": 0, "本": 0, "明": 1, "后": 2}
@@ -192,7 +192,7 @@ RULES = (
     ),
     _rule(rf"{_STEP}(?:个)?月(?:的?(?:{_DAY_NUMBER}[号日]|(?P<of_month>初|底|末|[上中下]旬)))?", _month_step, "月"),
     _rule(rf"(?P<step>大前|前|去|今|本|明|后)年{_OF_YEAR}", _year_step, "年"),
-    _rule(rf"(?<!\d){_YEAR_NUMBER}年{_OF_YEAR}", _year_number, "年"),
+    _rule(rf"(?<!\d){_YEAR_NUMBER}年{_OF_YEAR}(?!\d+月)", _year_number, "年"),
     _rule(
         rf"{_NOT_NUMBER}{_MONTH_NUMBER}月(?:{_DAY_NUMBER}[日号]|(?P<of_month>初|底|末|[上中下]旬)|份)?",
         _month_alone,

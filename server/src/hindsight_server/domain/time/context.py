@@ -52,8 +52,9 @@ _BEHIND = re.compile(
 )
 _RELATIONS = {
     "since": Relation.SINCE, "after": Relation.AFTER, "before": Relation.BEFORE, "prior to": Relation.BEFORE,
-    "until": Relation.UNTIL, "till": Relation.UNTIL, "up to": Relation.UNTIL, "by": Relation.UNTIL, "自从": Relation.SINCE,
-    "自": Relation.SINCE, "直到": Relation.UNTIL, "之前": Relation.BEFORE, "以前": Relation.BEFORE, "前": Relation.BEFORE,
+    "until": Relation.UNTIL, "till": Relation.UNTIL, "up to": Relation.UNTIL, "by": Relation.UNTIL,
+    "自从": Relation.SINCE, "自": Relation.SINCE, "直到": Relation.UNTIL,
+    "之前": Relation.BEFORE, "以前": Relation.BEFORE, "前": Relation.BEFORE,
     "之后": Relation.AFTER, "以后": Relation.AFTER, "后": Relation.AFTER, "以来": Relation.SINCE, "起": Relation.SINCE,
     "开始": Relation.SINCE, "onward": Relation.SINCE, "onwards": Relation.SINCE,
 }  # fmt: skip

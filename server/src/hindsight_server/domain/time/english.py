@@ -26,8 +26,8 @@ WEEKDAYS = {name: number for number, names in enumerate(
 ) for name in names.split()}  # fmt: skip
 _UNITS = {
     "sec": "second", "second": "second", "min": "minute", "minute": "minute", "hr": "hour", "hour": "hour",
-    "day": "day", "night": "day", "week": "week", "wk": "week", "weekend": "weekend", "fortnight": "fortnight", "month": "month",
-    "quarter": "quarter", "year": "year", "yr": "year", "decade": "decade", "spring": "spring", "summer": "summer",
+    "day": "day", "night": "day", "week": "week", "wk": "week", "weekend": "weekend", "fortnight": "fortnight",
+    "month": "month", "quarter": "quarter", "year": "year", "yr": "year", "decade": "decade", "spring": "spring", "summer": "summer",
     "autumn": "autumn", "fall": "fall", "winter": "winter",
 }  # fmt: skip
 _SEASONS = frozenset(cal.SEASON_MONTHS)
@@ -192,7 +192,8 @@ def _weekday_alone(match: re.Match[str], anchor: Anchor) -> Span | None:
 
 _HOLIDAYS = {
     "christmas eve": (12, 24), "christmas day": (12, 25), "christmas": (12, 25), "boxing day": (12, 26),
-    "halloween": (10, 31), "new year's eve": (12, 31), "new year's day": (1, 1), "valentine's day": (2, 14), "independence day": (7, 4),
+    "halloween": (10, 31), "new year's eve": (12, 31), "new year's day": (1, 1), "valentine's day": (2, 14),
+    "independence day": (7, 4),
     "thanksgiving": (11, 0),
 }  # fmt: skip
 

@@ -17,6 +17,7 @@ _WORD = re.compile(r"[a-z]+\d?")
 _DIGIT = re.compile(r"\d")
 _ENGLISH_TRIGGERS = frozenset().union(*(rule.triggers for rule in english.RULES)) - {"#"}
 _CHINESE_TRIGGERS = frozenset().union(*(rule.triggers for rule in chinese.RULES))
+_FULL_WIDTH = str.maketrans("０１２３４５６７８９：／", "0123456789:/")
 _YEARS = range(1000, 3000)  # what lies outside is no date of anybody's memory, and zone arithmetic may fail there
 
 
@@ -35,6 +36,9 @@ def find_times(text: str, anchor: datetime) -> list[TimeMention]:
         >>> [one.text for one in find_times("I ran yesterday and last May", datetime(2024, 3, 5, tzinfo=UTC))]
         ['yesterday', 'last May']
     """
+    written = text
+    if not text.isascii():
+        text = text.translate(_FULL_WIDTH)
     rules = _rules_for(text)
     if not rules:
         return []
@@ -46,7 +50,7 @@ def find_times(text: str, anchor: datetime) -> list[TimeMention]:
     found = context.ranges(text, [context.refined(text, one) for one in found if not context.recurs(text, one[0])])
     found = _apart([context.stepped(text, one) for one in found])
     zone = anchor.tzinfo or UTC
-    return [mention for one in found if (mention := _mention(text, one, zone))]
+    return [mention for one in found if (mention := _mention(written, one, zone))]
 
 
 def _apart(found: list[Found]) -> list[Found]:

@@ -1,0 +1,317 @@
+"""What time expressions mean, in English and Chinese."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hindsight_server.domain.time import Relation, find_times, parse_stamp
+
+SHANGHAI = timezone(timedelta(hours=8))
+ANCHOR = datetime(2024, 3, 6, 15, 0, tzinfo=SHANGHAI)  # a Wednesday
+
+ENGLISH_DAYS = [
+    ("I ran yesterday", "2024-03-05", "2024-03-05"),
+    ("today's plan", "2024-03-06", "2024-03-06"),
+    ("the day before yesterday", "2024-03-04", "2024-03-04"),
+    ("the day after tomorrow", "2024-03-08", "2024-03-08"),
+    ("three days ago", "2024-03-03", "2024-03-03"),
+    ("a few days ago", "2024-03-01", "2024-03-04"),
+    ("two weeks ago", "2024-02-19", "2024-02-25"),
+    ("a couple of months ago", "2024-01-01", "2024-01-31"),
+    ("5 years ago", "2019-01-01", "2019-12-31"),
+    ("two weekends ago", "2024-02-24", "2024-02-25"),
+    ("we will leave in three days", "2024-03-09", "2024-03-09"),
+    ("last week", "2024-02-26", "2024-03-03"),
+    ("last week's show", "2024-02-26", "2024-03-03"),
+    ("this week", "2024-03-04", "2024-03-10"),
+    ("next week", "2024-03-11", "2024-03-17"),
+    ("the week before last", "2024-02-19", "2024-02-25"),
+    ("last weekend", "2024-03-02", "2024-03-03"),
+    ("last Friday", "2024-03-01", "2024-03-01"),
+    ("last Tuesday", "2024-03-05", "2024-03-05"),
+    ("last Wednesday", "2024-02-28", "2024-02-28"),
+    ("next Friday", "2024-03-15", "2024-03-15"),
+    ("this coming Friday", "2024-03-08", "2024-03-08"),
+    ("on Monday", "2024-03-04", "2024-03-04"),
+    ("I'll go on Monday", "2024-03-11", "2024-03-11"),
+    ("last month", "2024-02-01", "2024-02-29"),
+    ("next month", "2024-04-01", "2024-04-30"),
+    ("last year", "2023-01-01", "2023-12-31"),
+    ("the year before last", "2022-01-01", "2022-12-31"),
+    ("last spring", "2023-03-01", "2023-05-31"),
+    ("last winter", "2023-12-01", "2024-02-29"),
+    ("this summer", "2024-06-01", "2024-08-31"),
+    ("last May", "2023-05-01", "2023-05-31"),
+    ("I went there in May", "2023-05-01", "2023-05-31"),
+    ("my birthday is in May", "2024-05-01", "2024-05-31"),
+    ("last quarter", "2023-10-01", "2023-12-31"),
+    ("in 2015", "2015-01-01", "2015-12-31"),
+    ("March 2026", "2026-03-01", "2026-03-31"),
+    ("7 May 2023", "2023-05-07", "2023-05-07"),
+    ("the 7th of May, 2023", "2023-05-07", "2023-05-07"),
+    ("May 7, 2023", "2023-05-07", "2023-05-07"),
+    ("Feb 29, 2024", "2024-02-29", "2024-02-29"),
+    ("2024-03-05", "2024-03-05", "2024-03-05"),
+    ("2024/3/5", "2024-03-05", "2024-03-05"),
+    ("3/5/2024", "2024-03-05", "2024-03-05"),
+    ("25/12/2023", "2023-12-25", "2023-12-25"),
+    ("25.12.2023", "2023-12-25", "2023-12-25"),
+    ("2024-02", "2024-02-01", "2024-02-29"),
+    ("Q3 2023", "2023-07-01", "2023-09-30"),
+    ("the third quarter of 2022", "2022-07-01", "2022-09-30"),
+    ("summer of 2022", "2022-06-01", "2022-08-31"),
+    ("the 1990s", "1990-01-01", "1999-12-31"),
+    ("early March 2023", "2023-03-01", "2023-03-10"),
+    ("the end of last year", "2023-10-01", "2023-12-31"),
+    ("from 3 May to 7 May 2023", "2023-05-03", "2023-05-07"),
+    ("May 3-7, 2023", "2023-05-03", "2023-05-07"),
+    ("between 2015 and 2018", "2015-01-01", "2018-12-31"),
+    ("from November to January 2024", "2023-11-01", "2024-01-31"),
+    ("the week before 9 June 2023", "2023-06-02", "2023-06-08"),
+    ("the Friday before 20 May 2023", "2023-05-19", "2023-05-19"),
+    ("two days after 9 June 2023", "2023-06-11", "2023-06-11"),
+    ("last Christmas", "2023-12-25", "2023-12-25"),
+    ("Thanksgiving 2023", "2023-11-23", "2023-11-23"),
+]
+CHINESE_DAYS = [
+    ("昨天我去了", "2024-03-05", "2024-03-05"),
+    ("前天", "2024-03-04", "2024-03-04"),
+    ("大前天", "2024-03-03", "2024-03-03"),
+    ("明天开会", "2024-03-07", "2024-03-07"),
+    ("大后天", "2024-03-09", "2024-03-09"),
+    ("上周", "2024-02-26", "2024-03-03"),
+    ("上周一", "2024-02-26", "2024-02-26"),
+    ("上个星期天", "2024-03-03", "2024-03-03"),
+    ("上上周五", "2024-02-23", "2024-02-23"),
+    ("下周三", "2024-03-13", "2024-03-13"),
+    ("这周末", "2024-03-09", "2024-03-10"),
+    ("上个月", "2024-02-01", "2024-02-29"),
+    ("上个月5号", "2024-02-05", "2024-02-05"),
+    ("去年", "2023-01-01", "2023-12-31"),
+    ("去年年底", "2023-10-01", "2023-12-31"),
+    ("去年夏天", "2023-06-01", "2023-08-31"),
+    ("前年三月", "2022-03-01", "2022-03-31"),
+    ("3天前", "2024-03-03", "2024-03-03"),
+    ("三个月前", "2023-12-01", "2023-12-31"),
+    ("二十天前", "2024-02-15", "2024-02-15"),
+    ("两周后", "2024-03-18", "2024-03-24"),
+    ("半年前", "2023-09-01", "2023-09-30"),
+    ("2024年3月5日", "2024-03-05", "2024-03-05"),
+    ("２０２４年３月", "2024-03-01", "2024-03-31"),
+    ("二〇二三年五月", "2023-05-01", "2023-05-31"),
+    ("2023年第三季度", "2023-07-01", "2023-09-30"),
+    ("2023年上半年", "2023-01-01", "2023-06-30"),
+    ("十二月二十五日", "2023-12-25", "2023-12-25"),
+    ("从2015年到2018年", "2015-01-01", "2018-12-31"),
+    ("今年国庆", "2024-10-01", "2024-10-01"),
+]
+
+
+@pytest.mark.parametrize(("text", "first", "last"), ENGLISH_DAYS + CHINESE_DAYS)
+@pytest.mark.feature("R3")
+def test_days(text: str, first: str, last: str) -> None:
+    (mention,) = find_times(text, ANCHOR)
+    assert mention.interval.start == datetime.fromisoformat(first).replace(tzinfo=SHANGHAI)
+    assert mention.interval.end == datetime.fromisoformat(last + "T23:59:59.999999").replace(tzinfo=SHANGHAI)
+    assert text[mention.start : mention.end] == mention.text
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("last night", "2024-03-05T18:00", "2024-03-06T05:59:59.999999"),
+        ("yesterday morning", "2024-03-05T05:00", "2024-03-05T11:59:59.999999"),
+        ("May 7th, 2023 at 3:30 pm", "2023-05-07T15:30", "2023-05-07T15:30"),
+        ("tomorrow at 12 am", "2024-03-07T00:00", "2024-03-07T00:00"),
+        ("three hours ago", "2024-03-06T12:00", "2024-03-06T12:00"),
+        ("2024-03-05T10:00:00Z", "2024-03-05T18:00", "2024-03-05T18:00"),
+        ("over the past two weeks", "2024-02-21T00:00", "2024-03-06T15:00"),
+        ("昨晚", "2024-03-05T18:00", "2024-03-06T05:59:59.999999"),
+        ("昨天下午三点半", "2024-03-05T15:30", "2024-03-05T15:30"),
+        ("过去三天", "2024-03-03T00:00", "2024-03-06T15:00"),
+    ],
+)
+@pytest.mark.feature("S7")
+def test_moments(text: str, start: str, end: str) -> None:
+    (mention,) = find_times(text, ANCHOR)
+    assert mention.interval.start == datetime.fromisoformat(start).replace(tzinfo=SHANGHAI)
+    assert mention.interval.end == datetime.fromisoformat(end).replace(tzinfo=SHANGHAI)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no time at all",
+        "I may march on",
+        "we did it in three days",
+        "every Friday we swim",
+        "每周一开会",
+        "30 Feb 2023",
+        "2023-02-30",
+        "2023年13月",
+        "shopify-prod-key-2024",
+        "v1.2024",
+        "room 2015",
+        "in 2000 years",
+        "5号楼",
+        "99999999 days ago",
+        "999 decades ago",
+    ],
+)
+def test_no_time(text: str) -> None:
+    assert find_times(text, ANCHOR) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "relation", "bounds"),
+    [
+        ("in 2015", Relation.AT, ("2015-01-01", "2015-12-31")),
+        ("since 2015", Relation.SINCE, ("2015-01-01", None)),
+        ("after 2015", Relation.AFTER, ("2015-12-31", None)),
+        ("before 2015", Relation.BEFORE, (None, "2015-01-01")),
+        ("until 2015", Relation.UNTIL, (None, "2015-12-31")),
+        ("自从2015年", Relation.SINCE, ("2015-01-01", None)),
+        ("2015年以前", Relation.BEFORE, (None, "2015-01-01")),
+        ("2015年以后", Relation.AFTER, ("2015-12-31", None)),
+    ],
+)
+def test_sides(text: str, relation: Relation, bounds: tuple[str | None, str | None]) -> None:
+    (mention,) = find_times(text, ANCHOR)
+    assert mention.relation is relation
+    assert tuple(end and end.date().isoformat() for end in mention.bounds) == bounds
+
+
+def test_several_in_one_text() -> None:
+    found = find_times("Yesterday we met, and last May we had not.", ANCHOR)
+    assert [mention.text for mention in found] == ["Yesterday", "last May"]
+    assert [mention.is_relative for mention in find_times("7 May 2023 or yesterday", ANCHOR)] == [False, True]
+
+
+def test_the_anchors_zone_decides_the_day() -> None:
+    moment = datetime(2024, 3, 5, 23, 30, tzinfo=UTC)
+    (in_utc,) = find_times("yesterday", moment)
+    (in_tokyo,) = find_times("yesterday", moment.astimezone(ZoneInfo("Asia/Tokyo")))
+    assert (in_utc.interval.start.day, in_tokyo.interval.start.day) == (4, 5)
+
+
+def test_an_anchor_without_zone_is_utc() -> None:
+    (mention,) = find_times("yesterday", datetime(2024, 3, 5, 12))
+    assert mention.interval.start == datetime(2024, 3, 4, tzinfo=UTC)
+
+
+def test_days_of_a_clock_change_are_whole() -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    (mention,) = find_times("yesterday", datetime(2024, 4, 1, 9, tzinfo=berlin))
+    start, end = mention.interval.start.astimezone(UTC), mention.interval.end.astimezone(UTC)
+    assert end - start == timedelta(hours=23) - timedelta(microseconds=1)
+    (hours,) = find_times("12 hours ago", datetime(2024, 3, 31, 9, tzinfo=berlin))
+    assert hours.interval.start.astimezone(UTC) == datetime(2024, 3, 30, 19, tzinfo=UTC)
+
+
+ANCHORS = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1), timezones=st.timezones() | st.just(UTC))
+
+
+@given(ANCHORS)
+def test_relative_days_hold_at_every_date(anchor: datetime) -> None:
+    today = anchor.date()
+
+    def days(text: str) -> tuple[date, date]:
+        (mention,) = find_times(text, anchor)
+        return mention.interval.start.date(), mention.interval.end.date()
+
+    assert days("yesterday") == days("昨天") == (today - timedelta(days=1),) * 2
+    first, last = days("last week")
+    assert (first.weekday(), (last - first).days, last < today <= last + timedelta(days=7)) == (0, 6, True)
+    assert days("上周") == (first, last)
+    first, last = days("last month")
+    assert first.day == 1
+    assert last == today.replace(day=1) - timedelta(days=1)
+    assert days("上个月") == (first, last)
+    for name in ("Monday", "Sunday"):
+        at, _ = days(f"last {name}")
+        assert 1 <= (today - at).days <= 7
+    for season in ("spring", "winter"):
+        _, over = days(f"last {season}")
+        assert over < today <= over + timedelta(days=366)
+
+
+MONTHS = "January February March April May June July August September October November December"
+
+
+@given(ANCHORS, st.dates(date(1900, 1, 1), date(2200, 12, 31)))
+def test_written_dates_are_read_whatever_the_anchor(anchor: datetime, day: date) -> None:
+    months = MONTHS.split()
+    spellings = [
+        day.isoformat(),
+        f"{day.day} {months[day.month - 1]} {day.year}",
+        f"{months[day.month - 1]} {day.day}, {day.year}",
+        f"{day.year}年{day.month}月{day.day}日",
+    ]
+    for text in spellings if day.year < 2100 else spellings[::3]:
+        (mention,) = find_times(f"on {text}.", anchor)
+        assert (mention.interval.start.date(), mention.is_relative) == (day, False), text
+
+
+HEAP = (
+    "last next this the a two 99 0 31 32 2023 1900 of before after in since from to between and may Feb march Friday "
+    "week days months years ago early end summer Q3 at 3pm 25:99 - / . , "
+    "年 月 日 号 上 下 个 周 天 前 后 去年 三 十 半 几 点 从 到 每 ５"
+)
+WORDS = st.sampled_from(HEAP.split())
+
+
+@given(st.lists(WORDS, max_size=14), st.sampled_from(["", " "]), ANCHORS)
+def test_any_heap_of_time_words(words: list[str], glue: str, anchor: datetime) -> None:
+    text = glue.join(words)
+    end = 0
+    for mention in find_times(text, anchor):
+        assert mention.start >= end
+        assert text[mention.start : mention.end] == mention.text != ""
+        assert mention.interval.start <= mention.interval.end
+        assert mention.interval.start.tzinfo is anchor.tzinfo
+        end = mention.end
+
+
+@given(st.text(max_size=300), ANCHORS)
+def test_any_text(text: str, anchor: datetime) -> None:
+    find_times(text, anchor)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("2024-03-05T10:30:00Z", "2024-03-05T10:30:00+00:00"),
+        ("2024-03-05 10:30", "2024-03-05T10:30:00+08:00"),
+        (1709634600, "2024-03-05T10:30:00+00:00"),
+        (1709634600000, "2024-03-05T10:30:00+00:00"),
+        ("10:30", "2024-03-06T10:30:00+08:00"),
+        ("9:05 PM", "2024-03-06T21:05:00+08:00"),
+        ("1:56 pm on 8 May, 2023", "2023-05-08T13:56:00+08:00"),
+        ("12/05/2023, 10:32:01", "2023-12-05T10:32:00+08:00"),
+        ("8 May 2023", "2023-05-08T00:00:00+08:00"),
+        ("she/her", None),
+        ("room 5", None),
+        ("", None),
+        (None, None),
+        (True, None),
+        (float("nan"), None),
+        (float("inf"), None),
+        (-5, None),
+        ("25:99", None),
+    ],
+)
+def test_stamps(value: object, expected: str | None) -> None:
+    at = parse_stamp(value, ANCHOR)
+    assert at == (datetime.fromisoformat(expected) if expected else None)
+
+
+def test_stamps_without_an_anchor() -> None:
+    assert parse_stamp("2024-03-05 10:30", None) == datetime(2024, 3, 5, 10, 30, tzinfo=UTC)
+    assert parse_stamp("10:30", None) is None
+    assert parse_stamp("yesterday", None) is None
