@@ -83,8 +83,12 @@ def inspect_database(path: Path, known: tuple[Migration, ...]) -> None:
 
 @contextmanager
 def _read_only(path: Path) -> Iterator[apsw.Connection]:
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    # A log that a crash left can only be read with a lock for itself alone, and that needs a file opened for writing.
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
+        # Closing would otherwise write the log into the database.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.execute("PRAGMA query_only = ON")
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         yield connection
     finally:
@@ -95,7 +99,7 @@ def _check_pages(connection: apsw.Connection, path: Path) -> None:
     until = time.monotonic() + _CHECK_SECONDS
     connection.set_progress_handler(lambda: time.monotonic() > until, 1000)
     try:
-        found = connection.pragma("quick_check(1)")
+        found = connection.pragma("quick_check", 1)
     except apsw.InterruptError:
         return
     finally:
