@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 import apsw
@@ -18,27 +19,48 @@ from hindsight_server.adapters.sqlite.values import from_json, to_json, to_micro
 from hindsight_server.domain.model import Fact, FactState
 from hindsight_server.ports.records import FLAG_PENDING, FactChange
 
+_CLEARABLE = ("context", "occurred_start", "occurred_end", "mentioned_at")
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentChange:
+    """What to set on a document; None leaves it as it is."""
+
+    tags: tuple[str, ...] | None
+    observation_scopes: object | None
+
 
 def update_document(
-    connection: apsw.Connection, bank_id: str, document_id: str, tags: tuple[str, ...], now: datetime
+    connection: apsw.Connection, bank_id: str, document_id: str, change: DocumentChange, now: datetime
 ) -> int:
     session = BankSession(connection, bank_id, now)
     seqs = _document_seqs(session, document_id)
-    connection.execute(sql("documents.set_tags"), (to_json(tags), session.now, bank_id, document_id))
-    connection.executemany(sql("facts.set_tags"), [(to_json(tags), bank_id, seq) for seq in seqs])
-    move_facts(session, seqs)
+    tags = None if change.tags is None else to_json(change.tags)
+    scopes = None if change.observation_scopes is None else to_json(change.observation_scopes)
+    connection.execute(
+        sql("documents.change"),
+        {
+            "bank_id": bank_id,
+            "document_id": document_id,
+            "tags": tags,
+            "observation_scopes": scopes,
+            "now": session.now,
+        },
+    )
+    if tags is not None:
+        connection.executemany(sql("facts.set_tags"), [(tags, bank_id, seq) for seq in seqs])
+        move_facts(session, seqs)
     session.save()
-    return len(seqs)
+    return 0 if tags is None else len(seqs)
 
 
 def delete_document(connection: apsw.Connection, bank_id: str, document_id: str, now: datetime) -> int:
-    """Work that was queued for this document alone is cancelled, since its payload may hold the words."""
+    """Work of which no document is left is cancelled and forgets what it was to do, since that may hold the words."""
     session = BankSession(connection, bank_id, now)
     deleted = delete_facts(session, _document_seqs(session, document_id))
     connection.execute(sql("documents.delete"), (bank_id, document_id))
     connection.execute(
-        sql("operations.cancel_for_document"),
-        {"bank_id": bank_id, "documents": to_json([document_id]), "now": session.now},
+        sql("operations.drop_pointless"), {"bank_id": bank_id, "document_id": document_id, "now": session.now}
     )
     session.save()
     return deleted
@@ -90,6 +112,8 @@ def _change_columns(
             "context": change.context,
             "occurred_start": to_micros(change.occurred_start),
             "occurred_end": to_micros(change.occurred_end),
+            "mentioned_at": to_micros(change.mentioned_at),
+            **{f"clear_{name}": name in change.cleared for name in _CLEARABLE},
             "tags": None if change.tags is None else to_json(change.tags),
             "entities": entities,
             "state": state.value,

@@ -13,7 +13,7 @@ from hindsight_server.adapters.sqlite.tags import matching_document_tag_sets
 from hindsight_server.adapters.sqlite.values import from_json, moment, to_json, to_micros
 from hindsight_server.domain.documents import join_parts
 from hindsight_server.domain.errors import NotFound
-from hindsight_server.ports.records import Chunk, Document, DocumentFilter, DocumentState, Page
+from hindsight_server.ports.records import Chunk, Document, DocumentFilter, DocumentPart, DocumentState, Page
 
 
 def document_state(connection: apsw.Connection, bank_id: str, document_id: str) -> DocumentState | None:
@@ -37,6 +37,13 @@ def get_document(connection: apsw.Connection, bank_id: str, document_id: str) ->
         raise no_document(bank_id, document_id)
     texts = column(connection, "documents.texts", (bank_id, document_id))
     return _document(row, join_parts(texts))
+
+
+def document_parts(connection: apsw.Connection, bank_id: str, document_id: str) -> list[DocumentPart]:
+    parts = all_rows(connection, "documents.parts", (bank_id, document_id))
+    if not parts:
+        raise no_document(bank_id, document_id)
+    return [DocumentPart(text=text, source=from_json(source)) for text, source in parts]
 
 
 def list_documents(

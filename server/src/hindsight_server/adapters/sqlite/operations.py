@@ -24,6 +24,7 @@ class Outcome:
     status: str
     result: Mapping[str, Any] | None
     error: str | None
+    retry_at: datetime | None = None
 
 
 def find_same(connection: apsw.Connection, asked: Operation) -> Operation | None:
@@ -70,6 +71,7 @@ def insert_operation(
             operation.fingerprint,
             operation.items_count,
             operation.attempts,
+            to_micros(operation.next_attempt_at),
             micros_of(operation.created_at or now),
             micros_of(operation.updated_at or now),
             to_micros(operation.completed_at),
@@ -116,7 +118,7 @@ def claim_operation(
 
 
 def finish_operation(connection: apsw.Connection, operation: Operation, outcome: Outcome, now: datetime) -> None:
-    """Changes nothing when the operation was cancelled, or claimed again since: then another worker answers for it."""
+    """Changes nothing when it is finished already, or was claimed again: then another worker answers for it."""
     connection.execute(
         sql("operations.finish"),
         {
@@ -126,9 +128,29 @@ def finish_operation(connection: apsw.Connection, operation: Operation, outcome:
             "status": outcome.status,
             "result": mapping_json(outcome.result),
             "error": outcome.error,
+            "retry_at": to_micros(outcome.retry_at),
             "now": micros_of(now),
         },
     )
+
+
+def renew_operation(connection: apsw.Connection, operation: Operation, now: datetime, lease_seconds: float) -> bool:
+    connection.execute(
+        sql("operations.renew"),
+        {
+            "bank_id": operation.bank_id,
+            "operation_id": operation.operation_id,
+            "attempts": operation.attempts,
+            "until": micros_of(now + timedelta(seconds=lease_seconds)),
+        },
+    )
+    return connection.changes() > 0
+
+
+def requeue_operation(connection: apsw.Connection, bank_id: str, operation_id: str, now: datetime) -> bool:
+    values = {"bank_id": bank_id, "operation_id": operation_id, "now": micros_of(now)}
+    connection.execute(sql("operations.requeue"), values)
+    return connection.changes() > 0
 
 
 def cancel_operation(connection: apsw.Connection, bank_id: str, operation_id: str, now: datetime) -> bool:
@@ -154,7 +176,8 @@ def _operation(row: tuple[Any, ...]) -> Operation:
         error=row[7],
         items_count=row[8],
         attempts=row[9],
-        created_at=from_micros(row[10]),
-        updated_at=from_micros(row[11]),
-        completed_at=from_micros(row[12]),
+        next_attempt_at=from_micros(row[10]),
+        created_at=from_micros(row[11]),
+        updated_at=from_micros(row[12]),
+        completed_at=from_micros(row[13]),
     )

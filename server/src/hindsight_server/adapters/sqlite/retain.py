@@ -133,6 +133,18 @@ class _Place:
     first_turn: int
 
 
+def _check_expected(document: DocumentWrite, stored: _StoredDocument | None) -> None:
+    expected = document.expected_hash
+    if expected is None or document.mode is UpdateMode.APPEND:
+        return
+    if stored is None or stored.content_hash != expected:
+        raise _stale(document)
+
+
+def _stale(document: DocumentWrite) -> StaleDocument:
+    return StaleDocument(f"Document '{document.document_id}' changed while it was being retained; retain it again.")
+
+
 class _DocumentWriter:
     """Writes documents one after another and their facts together, so that each table is visited once."""
 
@@ -151,6 +163,7 @@ class _DocumentWriter:
         self._touched.add(document.document_id)
         row = one_row(session.connection, "documents.read", key)
         stored = None if row is None else _StoredDocument(*row)
+        _check_expected(document, stored)
         appended = document.mode is UpdateMode.APPEND and stored is not None
         old: list[_StoredChunk] = []
         if stored is not None and not appended:
@@ -158,10 +171,18 @@ class _DocumentWriter:
             session.connection.execute(sql("documents.delete_parts"), key)
         place = _Place(stored.next_part if stored else 0, stored.turn_count if stored and appended else 0)
         self._write_document(document, stored if appended else None, place)
-        pending = operation if any(fact.state is FactState.PENDING for fact in document.facts) else None
-        waits_for = None if pending is None else pending.operation_id
+        # A part without facts waits too, so that the job finds as many parts as it wrote.
+        waits_for = operation.operation_id if operation is not None and operation.status == "pending" else None
         self._rows["documents.insert_part"].append(
-            (*key, place.part, place.first_turn, document.turn_count, waits_for, document.text)
+            (
+                *key,
+                place.part,
+                place.first_turn,
+                document.turn_count,
+                waits_for,
+                to_json(dict(document.source)),
+                document.text,
+            )
         )
         kept = self._place_chunks(document, place, old)
         if stored is not None and kept:
@@ -224,9 +245,7 @@ class _DocumentWriter:
             if available[wanted.content_hash]:
                 kept[wanted.index] = available[wanted.content_hash].pop(0)
             elif wanted.content_hash in document.kept_hashes - seen:
-                raise StaleDocument(
-                    f"Document '{document.document_id}' changed while it was being retained; retain it again."
-                )
+                raise _stale(document)
             seen.add(wanted.content_hash)
         staying = {chunk.chunk_id for chunk in kept.values()}
         if old:

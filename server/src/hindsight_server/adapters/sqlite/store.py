@@ -36,6 +36,7 @@ from hindsight_server.ports.records import (
     Chunk,
     Document,
     DocumentFilter,
+    DocumentPart,
     DocumentState,
     Entity,
     FactChange,
@@ -119,8 +120,20 @@ class SqliteStore:
     async def document_state(self, bank_id: str, document_id: str) -> DocumentState | None:
         return await self._read(documents.document_state, bank_id, document_id)
 
-    async def update_document(self, bank_id: str, document_id: str, tags: tuple[str, ...], now: datetime) -> int:
-        return await self._write(curation.update_document, bank_id, document_id, tags, now)
+    async def document_parts(self, bank_id: str, document_id: str) -> list[DocumentPart]:
+        return await self._read_bank(documents.document_parts, bank_id, document_id)
+
+    async def update_document(
+        self,
+        bank_id: str,
+        document_id: str,
+        tags: tuple[str, ...] | None,
+        now: datetime,
+        *,
+        observation_scopes: object | None = None,
+    ) -> int:
+        change = curation.DocumentChange(tags, observation_scopes)
+        return await self._write(curation.update_document, bank_id, document_id, change, now)
 
     async def delete_document(self, bank_id: str, document_id: str, now: datetime) -> int:
         return await self._write(curation.delete_document, bank_id, document_id, now)
@@ -192,7 +205,7 @@ class SqliteStore:
         return await self._write(operations.add_operation, operation)
 
     async def get_operation(self, bank_id: str, operation_id: str) -> Operation | None:
-        return await self._read(operations.get_operation, bank_id, operation_id)
+        return await self._read_bank(operations.get_operation, bank_id, operation_id)
 
     async def list_operations(
         self, bank_id: str, status: str | None, type_: str | None, limit: int, offset: int
@@ -210,9 +223,16 @@ class SqliteStore:
         *,
         result: Mapping[str, Any] | None = None,
         error: str | None = None,
+        retry_at: datetime | None = None,
     ) -> None:
-        outcome = operations.Outcome(status, result, error)
+        outcome = operations.Outcome(status, result, error, retry_at)
         await self._write(operations.finish_operation, operation, outcome, now)
+
+    async def renew_operation(self, operation: Operation, now: datetime, lease_seconds: float) -> bool:
+        return await self._write(operations.renew_operation, operation, now, lease_seconds)
+
+    async def requeue_operation(self, bank_id: str, operation_id: str, now: datetime) -> bool:
+        return await self._write(operations.requeue_operation, bank_id, operation_id, now)
 
     async def cancel_operation(self, bank_id: str, operation_id: str, now: datetime) -> bool:
         return await self._write(operations.cancel_operation, bank_id, operation_id, now)

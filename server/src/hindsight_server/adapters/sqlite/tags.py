@@ -27,7 +27,7 @@ def list_tags(
 ) -> Page[tuple[str, int]]:
     """Most used first, then by name."""
     counts: dict[str, int] = {}
-    for tags, facts in connection.execute(sql("facts.tag_sets"), (bank_id,)):
+    for tags, facts in connection.execute(sql("facts.recallable_tag_sets"), (bank_id,)):
         for tag in set(from_json(tags)):
             counts[tag] = counts.get(tag, 0) + facts
     found = [item for item in counts.items() if query is None or _fits(query.casefold(), item[0].casefold())]

@@ -60,6 +60,8 @@ CREATE TABLE document_parts (
     turn_count INTEGER NOT NULL,
     -- The job that will replace the part's pending facts.
     pending_operation_id TEXT,
+    -- How the part was retained, so that it can be extracted again.
+    source TEXT NOT NULL,
     text TEXT NOT NULL,
     PRIMARY KEY (bank_id, document_id, part),
     FOREIGN KEY (bank_id, document_id) REFERENCES documents (bank_id, document_id) ON DELETE CASCADE
@@ -123,7 +125,7 @@ CREATE TABLE facts (
     FOREIGN KEY (bank_id, document_id) REFERENCES documents (bank_id, document_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX facts_by_document ON facts (bank_id, document_id, chunk_id);
-CREATE INDEX facts_by_tags ON facts (bank_id, tags);
+CREATE INDEX facts_by_tags ON facts (bank_id, tags, state);
 
 CREATE TABLE entities (
     bank_id TEXT NOT NULL,
@@ -205,6 +207,7 @@ CREATE TABLE operations (
     updated_at INTEGER NOT NULL,
     completed_at INTEGER,
     leased_until INTEGER,
+    next_attempt_at INTEGER,
     -- The documents that were written with it, whose pending facts it replaces.
     documents TEXT NOT NULL,
     error TEXT,

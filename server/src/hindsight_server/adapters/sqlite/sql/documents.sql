@@ -19,8 +19,10 @@ SET content_hash = excluded.content_hash, updated_at = excluded.updated_at, text
 -- name: touch
 UPDATE documents SET updated_at = ? WHERE bank_id = ? AND document_id = ?
 
--- name: set_tags
-UPDATE documents SET tags = ?, updated_at = ? WHERE bank_id = ? AND document_id = ?
+-- name: change
+UPDATE documents
+SET tags = ifnull(:tags, tags), observation_scopes = ifnull(:observation_scopes, observation_scopes), updated_at = :now
+WHERE bank_id = :bank_id AND document_id = :document_id
 
 -- name: delete
 DELETE FROM documents WHERE bank_id = ? AND document_id = ?
@@ -29,8 +31,8 @@ DELETE FROM documents WHERE bank_id = ? AND document_id = ?
 DELETE FROM document_parts WHERE bank_id = ? AND document_id = ?
 
 -- name: insert_part
-INSERT INTO document_parts (bank_id, document_id, part, first_turn, turn_count, pending_operation_id, text)
-VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO document_parts (bank_id, document_id, part, first_turn, turn_count, pending_operation_id, source, text)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: part_of_operation
 SELECT part, first_turn
@@ -87,6 +89,9 @@ WHERE d.bank_id = ? AND d.document_id = ?
 
 -- name: texts
 SELECT text FROM document_parts WHERE bank_id = ? AND document_id = ? ORDER BY part
+
+-- name: parts
+SELECT text, source FROM document_parts WHERE bank_id = ? AND document_id = ? ORDER BY part
 
 -- name: count
 SELECT count(*)

@@ -40,8 +40,11 @@ UPDATE facts SET tags = ifnull(?, tags), context = ?, metadata = ? WHERE bank_id
 
 -- name: change
 UPDATE facts
-SET text = ifnull(:text, text), fact_type = ifnull(:fact_type, fact_type), context = ifnull(:context, context),
-    occurred_start = ifnull(:occurred_start, occurred_start), occurred_end = ifnull(:occurred_end, occurred_end),
+SET text = ifnull(:text, text), fact_type = ifnull(:fact_type, fact_type),
+    context = CASE WHEN :clear_context THEN NULL ELSE ifnull(:context, context) END,
+    occurred_start = CASE WHEN :clear_occurred_start THEN NULL ELSE ifnull(:occurred_start, occurred_start) END,
+    occurred_end = CASE WHEN :clear_occurred_end THEN NULL ELSE ifnull(:occurred_end, occurred_end) END,
+    mentioned_at = CASE WHEN :clear_mentioned_at THEN NULL ELSE ifnull(:mentioned_at, mentioned_at) END,
     tags = ifnull(:tags, tags), entities = ifnull(:entities, entities), state = :state, flags = :flags,
     terms = ifnull(:terms, terms), length = ifnull(:length, length), tokens = ifnull(:tokens, tokens)
 WHERE bank_id = :bank_id AND seq = :seq
@@ -138,3 +141,6 @@ LIMIT :limit OFFSET :offset
 
 -- name: tag_sets
 SELECT tags, count(*) FROM facts WHERE bank_id = ? GROUP BY tags
+
+-- name: recallable_tag_sets
+SELECT tags, count(*) FROM facts WHERE bank_id = ? AND state != 'invalidated' GROUP BY tags

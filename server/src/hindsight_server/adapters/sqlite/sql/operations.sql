@@ -1,12 +1,12 @@
 -- name: anywhere
-SELECT bank_id, operation_id, type, status, fingerprint, payload, result, error, items_count, attempts, created_at,
-    updated_at, completed_at
+SELECT bank_id, operation_id, type, status, fingerprint, payload, result, error, items_count, attempts,
+    next_attempt_at, created_at, updated_at, completed_at
 FROM operations
 WHERE operation_id = ?
 
 -- name: get
-SELECT bank_id, operation_id, type, status, fingerprint, payload, result, error, items_count, attempts, created_at,
-    updated_at, completed_at
+SELECT bank_id, operation_id, type, status, fingerprint, payload, result, error, items_count, attempts,
+    next_attempt_at, created_at, updated_at, completed_at
 FROM operations
 WHERE bank_id = ? AND operation_id = ?
 
@@ -15,9 +15,9 @@ SELECT documents FROM operations WHERE bank_id = ? AND operation_id = ?
 
 -- name: insert
 INSERT INTO operations (
-    bank_id, operation_id, type, status, fingerprint, items_count, attempts, created_at, updated_at, completed_at,
-    documents, error, result, payload
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    bank_id, operation_id, type, status, fingerprint, items_count, attempts, next_attempt_at, created_at, updated_at,
+    completed_at, documents, error, result, payload
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: count
 SELECT count(*)
@@ -25,8 +25,8 @@ FROM operations
 WHERE bank_id = :bank_id AND (:status IS NULL OR status = :status) AND (:type IS NULL OR type = :type)
 
 -- name: list
-SELECT bank_id, operation_id, type, status, fingerprint, NULL, result, error, items_count, attempts, created_at,
-    updated_at, completed_at
+SELECT bank_id, operation_id, type, status, fingerprint, NULL, result, error, items_count, attempts,
+    next_attempt_at, created_at, updated_at, completed_at
 FROM operations
 WHERE bank_id = :bank_id AND (:status IS NULL OR status = :status) AND (:type IS NULL OR type = :type)
 ORDER BY created_at DESC, operation_id
@@ -36,33 +36,54 @@ LIMIT :limit OFFSET :offset
 SELECT bank_id, operation_id
 FROM operations
 WHERE status IN ('pending', 'processing')
-    AND (status = 'pending' OR leased_until <= :now)
+    AND CASE status WHEN 'pending' THEN ifnull(next_attempt_at, :now) ELSE leased_until END <= :now
     AND type IN (SELECT value FROM json_each(:types))
 ORDER BY created_at, operation_id
 LIMIT 1
 
 -- name: claim
 UPDATE operations
-SET status = 'processing', attempts = attempts + 1, leased_until = :until, updated_at = :now
+SET status = 'processing', attempts = attempts + 1, leased_until = :until, next_attempt_at = NULL, updated_at = :now
 WHERE bank_id = :bank_id AND operation_id = :operation_id
+
+-- name: renew
+UPDATE operations
+SET leased_until = :until
+WHERE bank_id = :bank_id AND operation_id = :operation_id AND status = 'processing' AND attempts = :attempts
 
 -- name: finish
 UPDATE operations
 SET status = :status, updated_at = :now, leased_until = NULL, result = :result, error = :error,
+    next_attempt_at = :retry_at,
     completed_at = CASE WHEN :status IN ('completed', 'failed', 'cancelled') THEN :now END,
-    payload = CASE WHEN :status IN ('completed', 'cancelled') THEN NULL ELSE payload END
-WHERE bank_id = :bank_id AND operation_id = :operation_id AND status != 'cancelled' AND attempts = :attempts
+    payload = CASE WHEN :status = 'completed' THEN NULL ELSE payload END
+WHERE bank_id = :bank_id AND operation_id = :operation_id AND status IN ('pending', 'processing')
+    AND attempts = :attempts
+
+-- name: requeue
+UPDATE operations
+SET status = 'pending', attempts = 0, updated_at = :now, completed_at = NULL, next_attempt_at = NULL, error = NULL
+WHERE bank_id = :bank_id AND operation_id = :operation_id
+    AND (status IN ('failed', 'cancelled') OR status = 'pending' AND next_attempt_at IS NOT NULL)
+    -- What was retained with it is deleted, and so is what it was to do.
+    AND (payload IS NOT NULL OR documents = '[]')
 
 -- name: cancel
 UPDATE operations
-SET status = 'cancelled', updated_at = :now, completed_at = :now, leased_until = NULL, payload = NULL
+SET status = 'cancelled', updated_at = :now, completed_at = :now, leased_until = NULL, next_attempt_at = NULL
 WHERE bank_id = :bank_id AND operation_id = :operation_id AND status IN ('pending', 'processing')
 
--- name: cancel_for_document
+-- name: drop_pointless
 UPDATE operations
 SET status = CASE WHEN status = 'failed' THEN status ELSE 'cancelled' END, updated_at = :now, completed_at = :now,
-    leased_until = NULL, payload = NULL
-WHERE bank_id = :bank_id AND documents = :documents AND status IN ('pending', 'processing', 'failed')
+    leased_until = NULL, next_attempt_at = NULL, payload = NULL
+WHERE bank_id = :bank_id AND payload IS NOT NULL
+    AND EXISTS (SELECT 1 FROM json_each(operations.documents) AS listed WHERE listed.value = :document_id)
+    AND NOT EXISTS (
+        SELECT 1
+        FROM json_each(operations.documents) AS listed
+        JOIN documents AS d ON d.bank_id = :bank_id AND d.document_id = listed.value
+    )
 
 -- name: delete
 DELETE FROM operations
