@@ -139,7 +139,8 @@ def _min_max(scope: Scope, scores: Float32Array) -> Float32Array:
         return np.zeros(len(scores), np.float32)
     low, high = seen.min(), seen.max()
     scaled = (np.nan_to_num(scores, nan=low) - low) / max(float(high - low), 1e-6)
-    return np.clip(scaled, 0, 1).astype(np.float32)
+    clipped: Float32Array = np.clip(scaled, 0, 1).astype(np.float32)
+    return clipped
 
 
 def _at(values: np.ndarray[tuple[int], np.dtype[np.generic]], rows: Int32Array) -> Float32Array:

@@ -77,7 +77,7 @@ class ResultBuilder:
         tokens = view.tokens[ranked.rows[allowed]].tolist()
         superseding = query.prefer_observations and bool(np.any(view.fact_type[ranked.rows[allowed]] == _OBSERVATION))
         # What an observation supersedes makes room for more, so look further.
-        taken = allowed[fitting(tokens, query.max_tokens * (2 if superseding else 1))]
+        taken = allowed[fitting(tokens, query.max_tokens * (2 if superseding else 1))].tolist()
         facts = await self._facts(bank_id, scope, ranked, taken)
         if superseding:
             covered = {source for fact in facts.values() for source in fact.source_fact_ids}
@@ -138,9 +138,8 @@ def _above_floors(run: Run, ranked: Ranked) -> np.ndarray[tuple[int], np.dtype[n
         allowed &= ranked.final >= floors.final
     if floors.reranker is not None:
         # A result that was not compared can't be shown to clear the floor.
-        allowed &= (
-            np.zeros(len(ranked.rows), np.bool_) if ranked.reranker is None else ranked.reranker >= floors.reranker
-        )
+        compared = np.full(len(ranked.rows), np.nan) if ranked.reranker is None else ranked.reranker
+        allowed &= compared >= floors.reranker
     return allowed
 
 
