@@ -52,7 +52,7 @@ class Settings:
     log_level: str = field(default="info", metadata=_variable("LOG_LEVEL"))
     api_key: str | None = field(default=None, repr=False, metadata=_variable("TENANT_API_KEY"))
     embeddings_provider: str = field(default="local", metadata=_variable("EMBEDDINGS_PROVIDER"))
-    threads: int = field(default=2, metadata=_variable("THREADS"))
+    threads: int = field(default=1, metadata=_variable("THREADS"))
     max_body_bytes: int = field(default=64 * 1024 * 1024, metadata=_variable("MAX_BODY_BYTES"))
 
     def __post_init__(self) -> None:
