@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hindsight_server.adapters.extract.words import NO_NAMES, ORGANISATION_WORDS, PLACE_WORDS, TITLES
+from hindsight_server.adapters.extract.words import NAME_OPENINGS, NO_NAMES, ORGANISATION_WORDS, PLACE_WORDS, TITLES
 from hindsight_server.domain.model import EntityMention
 from hindsight_server.domain.speakers import ROLES, SURNAMES
 
@@ -81,6 +81,9 @@ def _name(text: str, match: re.Match[str], known: frozenset[str]) -> str | None:
     words = match[0].split()
     first, last = 0, len(words)
     while first < last and _is_no_name(words[first]):
+        following = words[first + 1].lower() if first + 1 < last else ""
+        if words[first].lower() in NAME_OPENINGS and following and following not in NO_NAMES and following not in known:
+            break
         first += 1
     while last > first and _is_no_name(words[last - 1]):
         last -= 1

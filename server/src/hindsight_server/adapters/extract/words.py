@@ -39,6 +39,9 @@ spring summer autumn fall winter christmas easter halloween
 NO_NAMES = frozenset(_STARTERS.split()) | frozenset(_CALENDAR.split())
 """Lower-case words that are no name by themselves, capital or not."""
 
+NAME_OPENINGS = frozenset(["new", "great", "old", "big", "grand", "little", "first", "second", "super", "good", "home"])
+"""Of those, the ones that also begin names of several words."""
+
 _ORGANISATION = """
 inc corp ltd llc gmbh company university college school institute bank hospital foundation association agency group team
 club department church museum center centre

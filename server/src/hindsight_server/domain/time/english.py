@@ -27,8 +27,8 @@ WEEKDAYS = {name: number for number, names in enumerate(
 _UNITS = {
     "sec": "second", "second": "second", "min": "minute", "minute": "minute", "hr": "hour", "hour": "hour",
     "day": "day", "night": "day", "week": "week", "wk": "week", "weekend": "weekend", "fortnight": "fortnight",
-    "month": "month", "quarter": "quarter", "year": "year", "yr": "year", "decade": "decade", "spring": "spring", "summer": "summer",
-    "autumn": "autumn", "fall": "fall", "winter": "winter",
+    "month": "month", "quarter": "quarter", "year": "year", "yr": "year", "decade": "decade", "spring": "spring",
+    "summer": "summer", "autumn": "autumn", "fall": "fall", "winter": "winter",
 }  # fmt: skip
 _SEASONS = frozenset(cal.SEASON_MONTHS)
 
