@@ -79,20 +79,26 @@ def _title(quoted: re.Match[str]) -> str | None:
 
 def _name(text: str, match: re.Match[str], known: frozenset[str]) -> str | None:
     words = match[0].split()
+    opens = _STARTS_SENTENCE.search(text, max(0, match.start() - 6), match.start()) is not None
     first, last = 0, len(words)
     while first < last and _is_no_name(words[first]):
-        following = words[first + 1].lower() if first + 1 < last else ""
-        if words[first].lower() in NAME_OPENINGS and following and following not in NO_NAMES and following not in known:
+        if first + 1 < last and _begins_name(words[first], words[first + 1], known, opens=opens):
             break
         first += 1
     while last > first and _is_no_name(words[last - 1]):
         last -= 1
     if last - first == 1:
         word = words[first]
-        opens = first == 0 and _STARTS_SENTENCE.search(text, max(0, match.start() - 6), match.start()) is not None
-        if len(word) < 2 or (opens and word.lower() not in known and not _may_open(word, match, text)):
+        doubtful = opens and first == 0 and word.lower() not in known
+        if len(word) < 2 or (doubtful and not _may_open(word, match, text)):
             return None
     return " ".join(words[first:last]) or None
+
+
+def _begins_name(word: str, following: str, known: frozenset[str], *, opens: bool) -> bool:
+    """Whether an ordinary word is part of the name it stands before: "New York", "in Great Britain"."""
+    may_begin = word.lower() in NAME_OPENINGS and (not opens or word == "New")
+    return may_begin and following.lower() not in known and not _is_no_name(following)
 
 
 def _is_no_name(word: str) -> bool:
