@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
@@ -11,6 +12,7 @@ from hindsight_server.adapters.text import Analyzer
 from hindsight_server.domain.errors import EmbeddingUnavailable
 from hindsight_server.domain.model import ExtractedFact, FactType
 from hindsight_server.engine.indexing import Indexer, embedded_text, indexed_text
+from hindsight_server.ports.embedder import Encoding
 
 SAID = datetime(2023, 5, 7, 13, 56, tzinfo=UTC)
 
@@ -48,7 +50,7 @@ class BrokenEmbedder(HashingEmbedder):
 
     calls = 0
 
-    def encode(self, texts):  # type: ignore[no-untyped-def]
+    def encode(self, texts: Sequence[str]) -> list[Encoding]:
         self.calls += 1
         if self.calls > 1:
             raise EmbeddingUnavailable("the model is gone")

@@ -136,7 +136,8 @@ def test_fingerprint_tells_requests_apart_but_not_when_they_came() -> None:
     def of(**changes: object) -> str:
         return fingerprint(check(ItemInput(**{"content": "a", **changes})))  # type: ignore[arg-type]
 
-    later = check_items([ItemInput(content="a")], (), lambda index: "other", datetime(2027, 1, 1, tzinfo=UTC), RetainLimits())
+    next_year = datetime(2027, 1, 1, tzinfo=UTC)
+    later = check_items([ItemInput(content="a")], (), lambda index: "other", next_year, RetainLimits())
     assert fingerprint(later) == of()
     changed = [
         of(content="b"), of(context="c"), of(tags=["t"]), of(metadata={"k": "v"}), of(document_id="d"),

@@ -1,0 +1,270 @@
+"""Jobs: done once, tried again, taken up after a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from hindsight_server.adapters.sqlite import SqliteStore
+from hindsight_server.domain.errors import Conflict, InvalidInput, NotFound
+from hindsight_server.engine.jobs import JobOptions, JobRunner
+from hindsight_server.engine.retain import ItemInput
+from hindsight_server.ports.records import Operation
+
+from .conftest import Engine, SteppingClock, build
+
+QUICK = JobOptions(poll_seconds=0.01, backoff_seconds=10.0, max_attempts=3, lease_seconds=0.15, stop_seconds=1.0)
+
+
+class Work:
+    """A handler that fails or waits as told."""
+
+    def __init__(self) -> None:
+        self.tries = 0
+        self.failures: list[Exception] = []
+        self.started = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self.go_on.set()
+
+    async def __call__(self, operation: Operation) -> dict[str, int]:
+        self.tries += 1
+        self.started.set()
+        await self.go_on.wait()
+        if self.failures:
+            raise self.failures.pop(0)
+        return {"tries": self.tries}
+
+
+@pytest.fixture
+def work() -> Work:
+    return Work()
+
+
+@pytest.fixture
+def runner(engine: Engine, work: Work) -> JobRunner:
+    return JobRunner(engine.store, engine.clock, handlers={"test": work}, options=QUICK)
+
+
+async def add(engine: Engine, operation_id: str = "job") -> None:
+    await engine.banks.ensure("b")
+    await engine.store.add_operation(
+        Operation(bank_id="b", operation_id=operation_id, type="test", status="pending", created_at=engine.clock.now())
+    )
+
+
+async def status(engine: Engine, operation_id: str = "job") -> Operation:
+    found: Operation = await engine.operations.status("b", operation_id)
+    return found
+
+
+async def test_a_job_is_done_once_and_its_result_kept(engine: Engine, runner: JobRunner, work: Work) -> None:
+    await add(engine)
+    assert await runner.run_until_idle() == 1
+    done = await status(engine)
+    assert (done.status, done.result, done.attempts, work.tries) == ("completed", {"tries": 1}, 1, 1)
+    assert done.completed_at is not None
+
+
+async def test_a_failed_job_waits_longer_before_each_try_and_is_given_up(
+    engine: Engine, runner: JobRunner, work: Work
+) -> None:
+    work.failures = [RuntimeError("/etc/secret"), RuntimeError("x"), RuntimeError("y")]
+    await add(engine)
+    assert await runner.run_until_idle() == 1
+    waiting = await status(engine)
+    assert (waiting.status, waiting.error) == ("pending", "internal error (RuntimeError)")
+    assert waiting.next_attempt_at is not None
+    assert timedelta(seconds=9) < waiting.next_attempt_at - engine.clock.now() <= timedelta(seconds=10)
+    engine.clock.forward(11)
+    assert await runner.run_until_idle() == 1
+    engine.clock.forward(11)
+    assert await runner.run_until_idle() == 0
+    engine.clock.forward(30)
+    assert await runner.run_until_idle() == 1
+    failed = await status(engine)
+    assert (failed.status, failed.attempts, work.tries) == ("failed", 3, 3)
+
+
+async def test_a_failure_that_would_repeat_is_not_tried_again(engine: Engine, runner: JobRunner, work: Work) -> None:
+    work.failures = [InvalidInput("no such strategy")]
+    await add(engine)
+    await runner.run_until_idle()
+    failed = await status(engine)
+    assert (failed.status, failed.error) == ("failed", "no such strategy")
+
+
+async def test_a_job_that_keeps_killing_its_process_is_given_up(engine: Engine, runner: JobRunner, work: Work) -> None:
+    await add(engine)
+    for _ in range(3):
+        assert await engine.store.claim_operation(("test",), engine.clock.now(), 1.0)
+        engine.clock.forward(2)
+    await runner.run_until_idle()
+    failed = await status(engine)
+    assert (failed.status, work.tries) == ("failed", 0)
+    assert "gave up" in (failed.error or "")
+
+
+async def test_a_job_is_taken_up_as_soon_as_it_is_announced(engine: Engine, work: Work) -> None:
+    slow = JobRunner(engine.store, engine.clock, handlers={"test": work}, options=JobOptions(poll_seconds=600))
+    await slow.start()
+    await asyncio.sleep(0.05)
+    await add(engine)
+    slow.wake()
+    await asyncio.wait_for(work.started.wait(), 10)
+    await slow.stop()
+    assert (await status(engine)).status == "completed"
+
+
+async def test_an_unannounced_job_is_found_by_looking(engine: Engine, runner: JobRunner, work: Work) -> None:
+    await runner.start()
+    await add(engine)
+    await asyncio.wait_for(work.started.wait(), 10)
+    await runner.stop()
+    assert (await status(engine)).status == "completed"
+
+
+async def test_stopping_hands_a_running_job_back(engine: Engine, work: Work) -> None:
+    options = JobOptions(poll_seconds=0.01, stop_seconds=0.05)
+    runner = JobRunner(engine.store, engine.clock, handlers={"test": work}, options=options)
+    work.go_on.clear()
+    await add(engine)
+    await runner.start()
+    await asyncio.wait_for(work.started.wait(), 10)
+    await runner.stop()
+    assert (await status(engine)).status == "pending"
+    work.go_on.set()
+    assert await runner.run_until_idle() == 1
+    assert (await status(engine)).status == "completed"
+
+
+async def test_a_long_job_keeps_its_lease(engine: Engine, runner: JobRunner, work: Work) -> None:
+    # The clock stands in for the lease's time: each renewal pushes the end of the lease ahead of it.
+    work.go_on.clear()
+    await add(engine)
+    await runner.start()
+    await asyncio.wait_for(work.started.wait(), 10)
+    for _ in range(4):
+        engine.clock.forward(0.1)
+        await asyncio.sleep(0.12)
+    assert work.tries == 1
+    work.go_on.set()
+    await runner.stop()
+    assert (await status(engine)).status == "completed"
+
+
+async def test_a_cancelled_job_is_stopped_while_it_runs(engine: Engine, runner: JobRunner, work: Work) -> None:
+    work.go_on.clear()
+    await add(engine)
+    await runner.start()
+    await asyncio.wait_for(work.started.wait(), 10)
+    await engine.operations.cancel("b", "job")
+    await add(engine, "next")
+    work.started.clear()
+    work.go_on.set()
+    await asyncio.wait_for(work.started.wait(), 10)
+    await runner.stop()
+    assert (await status(engine)).status == "cancelled"
+    assert (await status(engine, "next")).status == "completed"
+
+
+async def test_what_may_be_done_to_an_operation_depends_on_its_state(engine: Engine, runner: JobRunner) -> None:
+    await add(engine)
+    assert (await engine.operations.status("b", "other")).status == "not_found"
+    with pytest.raises(NotFound):
+        await engine.operations.cancel("b", "other")
+    with pytest.raises(Conflict):
+        await engine.operations.delete("b", "job")
+    with pytest.raises(Conflict):
+        await engine.operations.retry("b", "job")
+    await engine.operations.cancel("b", "job")
+    assert await runner.run_until_idle() == 0
+    with pytest.raises(Conflict):
+        await engine.operations.cancel("b", "job")
+    assert [one.operation_id for one in (await engine.operations.list("b", status="cancelled")).items] == ["job"]
+    with pytest.raises(InvalidInput):
+        await engine.operations.list("b", status="lost")
+    await engine.operations.delete("b", "job")
+    assert (await engine.operations.status("b", "job")).status == "not_found"
+
+
+async def test_a_failed_operation_can_be_tried_again(engine: Engine, runner: JobRunner, work: Work) -> None:
+    work.failures = [InvalidInput("x")]
+    await add(engine)
+    await runner.run_until_idle()
+    await engine.operations.retry("b", "job")
+    await runner.run_until_idle()
+    assert (await status(engine)).status == "completed"
+
+
+async def test_a_retain_whose_bank_is_deleted_writes_nothing(engine: Engine) -> None:
+    outcome = await engine.retain("b", [ItemInput(content="Ann moved.")], run_async=True)
+    job = await engine.store.claim_operation(("retain",), engine.clock.now(), 30.0)
+    assert job
+    assert job.operation_id == outcome.operation_id
+    await engine.banks.delete("b")
+    with pytest.raises(NotFound):
+        await engine.retainer.run_job(job)
+    assert (await engine.banks.list()).total == 0
+
+
+KILLED = """
+import asyncio, os, signal, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from hindsight_server.adapters.embed.hashing import HashingEmbedder
+from hindsight_server.adapters.extract import BuiltinExtractor
+from hindsight_server.adapters.sqlite import SqliteStore
+from hindsight_server.adapters.text import Analyzer
+from hindsight_server.engine.indexing import Indexer
+from hindsight_server.engine.jobs import JobRunner
+from hindsight_server.engine.retain import ItemInput, Retainer
+
+
+class Clock:
+    def now(self):
+        return datetime.now(UTC)
+
+class Dying(HashingEmbedder):
+    def encode(self, texts):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+async def main():
+    store = SqliteStore(Path(sys.argv[1]))
+    await store.open()
+    retainer = Retainer(store, BuiltinExtractor(Analyzer()), Indexer(Analyzer(), Dying()), Clock())
+    runner = JobRunner(store, Clock(), handlers={"retain": retainer.run_job})
+    items = [ItemInput(content=f"Ann: note {n} is here.", document_id="d") for n in range(5)]
+    outcome = await retainer.retain("b", items, run_async=True)
+    print(outcome.operation_id, flush=True)
+    await runner.run_until_idle()
+
+asyncio.run(main())
+"""
+
+
+async def test_a_job_survives_the_death_of_its_process(tmp_path: Path, clock: SteppingClock) -> None:
+    folder = tmp_path / "data"
+    command = [sys.executable, "-c", KILLED, str(folder)]
+    died = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    store = SqliteStore(folder)
+    await store.open()
+    try:
+        engine = build(store, clock)
+        clock.time = datetime.now(UTC)
+        expected = sorted(f"Ann: note {n} is here." for n in range(5))
+        assert sorted(await engine.texts("b", "pending")) == expected
+        assert await engine.jobs.run_until_idle() == 0
+        clock.forward(31)
+        assert await engine.jobs.run_until_idle() == 1
+        assert sorted(await engine.texts("b", "valid")) == expected
+        assert await engine.texts("b", "pending") == []
+        assert (await engine.operations.status("b", died.stdout.strip())).status == "completed"
+    finally:
+        await store.close()
