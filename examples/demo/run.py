@@ -1,0 +1,178 @@
+"""Agents in three frameworks remember across processes, through a memory server on this machine.
+
+Starts a server on a free port with a fresh data folder, lets it retain a chat log, then for each framework runs one
+process that is told something and a second process that is asked about it and about the log.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chat_log import conversations
+from hindsight_client import Hindsight
+
+HERE = Path(__file__).resolve().parent
+BANK = "demo"
+START_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a framework's agent is told in one process and asked in the next; `expect` must be in the answers."""
+
+    framework: str
+    script: str
+    told: str
+    asked: tuple[tuple[str, str], ...]
+
+
+SCENES = (
+    Scene(
+        "Haystack",
+        "haystack_agent.py",
+        "Please remember that my train to Porto leaves on 3 October at 9:40 from platform 6.",
+        (("When does my train to Porto leave?", "9:40"), ("Which bees did Herr Baumann recommend?", "Buckfast")),
+    ),
+    Scene(
+        "LlamaIndex",
+        "llamaindex_agent.py",
+        "For the dinner on Sunday: I am allergic to hazelnuts, but walnuts are fine.",
+        (
+            ("Which nuts am I allergic to?", "hazelnuts"),
+            ("How much soil did the crane bring, and for what price?", "340"),
+        ),
+    ),
+    Scene(
+        "LangChain",
+        "langchain_agent.py",
+        "The code of the bicycle shed has changed, it is 4417 now.",
+        (("What is the code of the bicycle shed?", "4417"), ("蜂蜜对什么好？", "嗓子")),
+    ),
+)
+
+
+@contextmanager
+def server(folder: Path) -> Iterator[str]:
+    """A memory server of our own: its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "hindsight_server.cli.main", "serve"]
+    log = (folder / "server.log").open("wb")
+    process = subprocess.Popen(
+        [*command, "--host", "127.0.0.1", "--port", str(port), "--data-dir", str(folder / "data")],
+        stdout=log,
+        stderr=subprocess.STDOUT,
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        began = time.monotonic()
+        while not _healthy(url):
+            if process.poll() is not None or time.monotonic() - began > START_SECONDS:
+                raise SystemExit(f"The server did not start:\n{(folder / 'server.log').read_text()}")
+            time.sleep(0.05)
+        print(f"Memory server at {url}, healthy after {time.monotonic() - began:.1f} s")
+        yield url
+    finally:
+        process.terminate()
+        process.wait(15)
+        log.close()
+
+
+def _healthy(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/health", timeout=2) as response:  # noqa: S310  (our own loopback server)
+            return bool(response.status == 200)
+    except OSError:
+        return False
+
+
+def fill(url: str) -> None:
+    """Retain the chat log, one document a conversation."""
+    log = list(conversations())
+    turns = sum(len(conversation.turns) for conversation in log)
+    began = time.monotonic()
+    with Hindsight(base_url=url, timeout=120.0) as client:
+        for number, conversation in enumerate(log, 1):
+            content = json.dumps(conversation.turns, ensure_ascii=False)
+            client.retain(BANK, content, timestamp=conversation.began, document_id=conversation.document_id)
+            print(f"\r  conversation {number} of {len(log)}", end="", flush=True)
+    seconds = time.monotonic() - began
+    print(f"\rRetained {turns} turns of {len(log)} conversations in {seconds:.1f} s ({turns / seconds:.0f} turns/s)")
+
+
+def speak(script: str, url: str, message: str) -> dict[str, Any]:
+    """One agent turn in a process of its own."""
+    environment = {**os.environ, "HINDSIGHT_API_URL": url, "HINDSIGHT_BANK_ID": BANK, "PYTHONWARNINGS": "ignore"}
+    began = time.monotonic()
+    result = subprocess.run(
+        [sys.executable, str(HERE / script), message], env=environment, capture_output=True, text=True, check=False
+    )
+    if result.returncode:
+        raise SystemExit(f"{script} failed:\n{result.stderr}")
+    spoken: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
+    return {**spoken, "process": time.monotonic() - began}
+
+
+def show(scene: Scene, message: str, spoken: dict[str, Any]) -> None:
+    print(f"  user : {message}")
+    for line in spoken["recalled"][:3]:
+        print(f"         recalled: {line}")
+    if len(spoken["recalled"]) > 3:
+        print(f"         ... and {len(spoken['recalled']) - 3} more")
+    print(f"  agent: {spoken['answer']}")
+    print(f"         turn {spoken['seconds']:.2f} s, process {spoken['process']:.1f} s, pid {spoken['pid']}")
+
+
+def play(scene: Scene, url: str, *, strict: bool) -> bool:
+    """Both processes of one framework; whether every answer held what was expected."""
+    print(f"\n{scene.framework}")
+    show(scene, scene.told, speak(scene.script, url, scene.told))
+    remembered = True
+    for question, expected in scene.asked:
+        spoken = speak(scene.script, url, question)
+        show(scene, question, spoken)
+        found = expected in (spoken["answer"] if strict else spoken["answer"] + " ".join(spoken["recalled"]))
+        print(f"         {'remembered' if found else 'NOT remembered'}: {expected}")
+        remembered = remembered and found
+    return remembered
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--url", help="use a running memory server instead of starting one")
+    arguments = parser.parse_args()
+    model = (
+        "the model behind OPENAI_API_KEY" if os.environ.get("OPENAI_API_KEY") else "a scripted model (no key is set)"
+    )
+    print(f"The agents use {model}.")
+    strict = not os.environ.get("OPENAI_API_KEY")
+    with tempfile.TemporaryDirectory(prefix="hindsight-demo-") as folder:
+        if arguments.url:
+            fill(arguments.url)
+            results = {scene.framework: play(scene, arguments.url, strict=strict) for scene in SCENES}
+        else:
+            with server(Path(folder)) as url:
+                fill(url)
+                results = {scene.framework: play(scene, url, strict=strict) for scene in SCENES}
+    print("\n" + ", ".join(f"{name}: {'remembers' if held else 'FAILED'}" for name, held in results.items()))
+    if not all(results.values()):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

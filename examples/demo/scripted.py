@@ -1,0 +1,49 @@
+"""A stand-in for a chat model: it answers from the memories it finds in its prompt, and from nothing else.
+
+It shows that recalled text reached the model. It has no knowledge and no cleverness: of the memory lines in the
+prompt it repeats those that share the rarest words with the question.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+
+MEMORY_LINE = re.compile(r"^\s*(?:\d+\.|-)\s+(.+)$", re.MULTILINE)
+WORD = re.compile(r"[a-z0-9äöüß']+|[\u4e00-\u9fff]")
+NO_MEMORY = "I have nothing about that in memory."
+NOTED = "Noted, I will remember that."
+ASKING = re.compile(r"[?？]\s*$")
+
+
+def _words(text: str) -> set[str]:
+    return set(WORD.findall(text.lower()))
+
+
+def answer(question: str, prompt: str, lines: int = 2) -> str:
+    """What the stand-in says.
+
+    Args:
+        question: the user's last message.
+        prompt: everything else in the prompt; memories are its numbered or dashed lines.
+        lines: how many memories to repeat at most.
+
+    Example:
+        >>> answer("What is the code?", "Memories:\\n1. The code is 4417.\\n2. It rained.", lines=1)
+        'From memory: The code is 4417.'
+    """
+    if not ASKING.search(question):
+        return NOTED
+    memories = list(dict.fromkeys(found for found in MEMORY_LINE.findall(prompt) if question not in found))
+    if not memories:
+        return NO_MEMORY
+    frequency = Counter(word for memory in memories for word in _words(memory))
+    wanted = _words(question)
+
+    def worth(memory: str) -> float:
+        shared = wanted & _words(memory)
+        return sum(math.log(1 + len(memories) / frequency[word]) for word in shared)
+
+    best = sorted(memories, key=worth, reverse=True)[:lines]
+    return "From memory: " + " / ".join(best)
