@@ -26,14 +26,14 @@ class Walk:
         self.api, self.conforms, self.bank = api, conforms, bank
         self.called: set[str] = set()
 
-    def __call__(self, operation_id: str, body: Any = None, query: str = "", **names: str) -> Any:
-        method, path = TABLE[operation_id]
-        for name, value in {"bank_id": self.bank, **names}.items():
-            path = path.replace(f"{{{name}}}", value)
+    def __call__(self, name: str, /, body: Any = None, query: str = "", **names: str) -> Any:
+        method, path = TABLE[name]
+        for key, value in {"bank_id": self.bank, **names}.items():
+            path = path.replace(f"{{{key}}}", value)
         answer = self.api(method, path + query, body)
-        self.conforms(operation_id, answer)
-        assert answer.status < 400, (operation_id, answer.body)
-        self.called.add(operation_id)
+        self.conforms(name, answer)
+        assert answer.status < 400, (name, answer.body)
+        self.called.add(name)
         return answer.body
 
 
@@ -43,7 +43,7 @@ ITEMS = [
         "timestamp": "2024-05-01T10:00:00+02:00",
         "context": "a talk",
         "document_id": "talk",
-        "metadata": {"origin": "chat", "dropped": None, "count": 3},
+        "metadata": {"origin": "chat", "dropped": None},
         "tags": ["user:ann"],
         "entities": [{"text": "Oslo", "type": "PLACE"}],
     },

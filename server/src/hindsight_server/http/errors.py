@@ -14,6 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from hindsight_server.domain import errors
+from hindsight_server.http.gateway import internal_error
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(errors.HindsightServerError, _domain_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _unexpected_error)
 
 
 def status_of(error: errors.HindsightServerError) -> int:
@@ -64,6 +66,10 @@ async def _validation_error(_: Request, error: Exception) -> Response:
 async def _http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return error_response(error.status_code, error.detail, dict(error.headers or {}))
+
+
+async def _unexpected_error(request: Request, _: Exception) -> Response:
+    return error_response(500, internal_error(request.scope))  # the gateway logs it
 
 
 def error_response(status: int, detail: Any, headers: dict[str, str] | None = None) -> Response:

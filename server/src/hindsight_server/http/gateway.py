@@ -61,7 +61,7 @@ class Gateway:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id = _request_id(scope)
+        request_id = scope["request_id"] = _request_id(scope)
         answer = _Answer(send, request_id)
         with self._metrics.request() as outcome:
             try:
@@ -70,9 +70,10 @@ class Gateway:
                 await answer.error(refusal.status, refusal.detail, refusal.headers)
             except Exception:
                 logger.exception("request %s failed: %s %s", request_id, scope["method"], scope["path"])
-                if answer.status:
-                    raise
-                await answer.error(500, f"Internal server error. The server's log has the cause under {request_id}.")
+                if not answer.status:
+                    await answer.error(500, internal_error(scope))
+                elif not answer.complete:
+                    raise  # the connection is cut, so that half an answer is not taken for a whole one
             outcome.status = answer.status or _CLIENT_CLOSED
             outcome.operation = getattr(scope.get("route"), "operation_id", None) or "other"
 
@@ -153,24 +154,31 @@ class _Replay:
 
 
 class _Answer:
-    """Sends the answer with the request id; `status` is 0 until it has begun."""
+    """Sends the answer with the request id; `status` is 0 until it has begun, `complete` is true once all is sent."""
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
         self._request_id = request_id.encode()
         self.status = 0
+        self.complete = False
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = int(message["status"])
             message["headers"] = [*message.get("headers", ()), (b"x-request-id", self._request_id)]
         await self._send(message)
+        self.complete = message["type"] == "http.response.body" and not message.get("more_body", False)
 
     async def error(self, status: int, detail: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
         body = orjson.dumps({"detail": detail})
         lines = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
         await self.send({"type": "http.response.start", "status": status, "headers": lines})
         await self.send({"type": "http.response.body", "body": body})
+
+
+def internal_error(scope: Scope) -> str:
+    """What a client is told of an unexpected error: nothing but where to look."""
+    return f"Internal server error. The server's log has the cause under {scope['request_id']}."
 
 
 def _check_local(scope: Scope) -> None:

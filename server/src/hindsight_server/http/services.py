@@ -54,7 +54,7 @@ class Services:
         await self.store.open()
         try:
             self.embedder.start()
-            self.jobs.start()
+            await self.jobs.start()
             try:
                 yield
             finally:
