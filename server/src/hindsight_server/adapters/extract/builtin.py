@@ -34,9 +34,6 @@ LONG_TURN_TOKENS = 120
 LEAST_WORDS = 15
 """Sentences are joined until a fact has this many words."""
 
-_SURELY_SHORT = (
-    240  # characters; no text of that length has more than LONG_TURN_TOKENS tokens, Chinese included: see _is_long
-)
 _AGENT_ROLES = frozenset({"assistant", "tool"})
 _AGENT_SPEAKS = re.compile(
     r"\b(?:assistant|agent|ai|model|bot)\s+(?:is|was)\s+(?:speaking|talking|the\s+speaker)", re.I
@@ -108,8 +105,9 @@ class BuiltinExtractor:
                 yield _fact(source, turn, words, _position(source, turn, start, end), whole=False)
 
     def _is_long(self, text: str) -> bool:
-        limit = _SURELY_SHORT if text.isascii() else _SURELY_SHORT // 4
-        return len(text) > limit and self._count_tokens(text) > LONG_TURN_TOKENS
+        return (
+            len(text) > LONG_TURN_TOKENS and self._count_tokens(text) > LONG_TURN_TOKENS
+        )  # a token is a character or more
 
 
 def _with_item_role(turns: tuple[Turn, ...], item: RetainItem) -> tuple[Turn, ...]:

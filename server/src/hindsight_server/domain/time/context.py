@@ -170,6 +170,8 @@ def _step(span: Span, unit: str, count: int | None, sign: int) -> Span:
 
 def relation(text: str, start: int, end: int) -> Relation:
     """The side of a time that the words around it point to."""
+    if text[max(start, end - 4) : end].lower() == " now":  # "for three years now"
+        return Relation.SINCE
     if word := _BEFORE.search(_behind(text, start)[1]):
         return _RELATIONS[(word[1] or word[2]).lower()]
     if word := _BEHIND.match(text, end):

@@ -82,6 +82,12 @@ def _away(match: re.Match[str], anchor: Anchor) -> Span | None:
     return cal.shifted(unit, sign * number_of(word), anchor)
 
 
+def _begun(match: re.Match[str], anchor: Anchor) -> Span | None:
+    """For three years now: since three years ago."""
+    unit, word = _UNITS[match["unit"].lower()], match["count"].lower()
+    return None if word in _VAGUE else cal.shifted(unit, -number_of(word), anchor)
+
+
 def _ahead(match: re.Match[str], anchor: Anchor) -> Span | None:
     """In three days; "we did it in three days" is a duration."""
     before = match.string[max(0, match.start() - 6) : match.start()].lower().rstrip()
@@ -143,10 +149,19 @@ def _month_day(match: re.Match[str], anchor: Anchor) -> Span | None:
     number, first = _MONTHS[match["month"].lower()], int(match["day"])
     last = int(match["last"] or first)
     has_year = match["year"] is not None
+    if match["month"] in ("may", "march", "mar") and not has_year:
+        return None  # the verb
     year = int(match["year"]) if has_year else cal.nearest_year(number, first, anchor)
     grain = Grain.DAY if last == first else Grain.RANGE
     span = cal.days(date(year, number, first), date(year, number, last), grain)
     return Span(span.start, span.end, grain, not has_year, has_year) if first <= last else None
+
+
+def _day_alone(match: re.Match[str], anchor: Anchor) -> Span:
+    """The 15th: of this month, else of the last, or of the next when the text looks ahead."""
+    number, today = int(match["day"]), anchor.day
+    shift = (1 if number < today.day else 0) if anchor.looks_ahead else (-1 if number > today.day else 0)
+    return cal.day(cal.month(today.year, today.month + shift).start.date().replace(day=number))
 
 
 def _month_year(match: re.Match[str], _anchor: Anchor) -> Span:
@@ -220,6 +235,8 @@ def _holiday(match: re.Match[str], anchor: Anchor) -> Span:
 _STEPPED = [name for name, unit in _UNITS.items() if unit not in ("second", "minute", "hour", "day")]
 _NAMED = rf"(?P<name>{_any([*_STEPPED, *_MONTHS, *WEEKDAYS])})"
 _LAST_DAY = r"(?: ?[-–] ?(?P<last>[0-3]?\d)(?:st|nd|rd|th)?)?"
+_ORDINAL_DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)"
+_NO_RANK = r"(?=$|[.,;!?)]| (?:and|but|after|before|at|to|with|for|we|i|he|she|they|it)\b)"
 _BEFORE_MONTH = r"\b(?:in|since|until|till|by|of|before|after|during|from|to|through|early|mid|late|between|and)[ -]"
 _BEFORE_YEAR = rf"(?:{_BEFORE_MONTH}|\byear |[(])"
 _NO_AMOUNT = r"(?! (?:years|days|people|dollars|euros|miles|km|steps|words|users|items|times|calories)\b)"
@@ -242,6 +259,12 @@ RULES = (
         _away,
         ("ago", "back", "earlier", "from"),
     ),
+    _rule(
+        rf"\b(?:for|been) (?:about |over |almost |around |nearly )?(?P<time>(?P<ago>){_HOW_MANY} {_UNIT} now)\b",
+        _begun,
+        ("now",),
+    ),
+    _rule(rf"\b(?:on|by|until|till|since|before|after) (?P<time>the {_ORDINAL_DAY}){_NO_RANK}", _day_alone, "#"),
     _rule(rf"\bin (?P<ago>){_HOW_MANY} {_UNIT}(?P<time_>'? time)?\b", _ahead, _PLURAL_UNITS),
     _rule(rf"\b(?P<way>{_any(_WAYS)}) {_HOW_MANY} {_UNIT}\b", _stretch, _WAYS),
     _rule(
@@ -250,7 +273,7 @@ RULES = (
         (*_WAYS, "this", "current"),
     ),
     _rule(rf"\b(?:the )?(?P<name>{_any(_STEPPED)}) (?P<way>before last|after next)\b", _two_steps, ("last", "next")),
-    _rule(rf"{_NOT_IN_CODE}{_DAY}{_LAST_DAY}(?: of)? {_MONTH}(?:,? {_YEAR})?{_DONE}", _month_day, _MONTHS),
+    _rule(rf"{_NOT_IN_CODE}{_DAY}{_LAST_DAY}(?: of)? ?{_MONTH}(?:,? {_YEAR})?{_DONE}", _month_day, _MONTHS),
     _rule(rf"\b{_MONTH} {_DAY}{_LAST_DAY}(?:,? (?:of )?{_YEAR})?{_DONE}", _month_day, _MONTHS),
     _rule(rf"\b{_MONTH}(?: of|,)? {_YEAR}{_DONE}", _month_year, _MONTHS),
     _rule(rf"{_BEFORE_MONTH}(?P<time>{_MONTH}){_DONE}", _month_alone, _MONTHS),
