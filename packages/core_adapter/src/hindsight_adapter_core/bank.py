@@ -72,10 +72,7 @@ def forget_bank(handle: ClientHandle, bank_id: str) -> None:
 
 def means_exists(error: BaseException) -> bool:
     """True when ``error``, or anything it wraps, says that the bank exists already."""
-    return any(
-        getattr(one, "status", None) == 409 or getattr(one, "code", None) == 409 or _EXISTS.search(str(one))
-        for one in _chain(error)
-    )
+    return any(getattr(one, "status", None) == 409 or _EXISTS.search(str(one)) for one in _chain(error))
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

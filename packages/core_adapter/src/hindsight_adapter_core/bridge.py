@@ -45,8 +45,9 @@ class Bridge:
         self._loop: asyncio.AbstractEventLoop = asyncio.SelectorEventLoop()
         self._closed = False
         self._background: set[concurrent.futures.Future[Any]] = set()
-        self._closers: list[Callable[[], Awaitable[None]]] = []
-        self._lock = threading.Lock()
+        self._closers: dict[object, Callable[[], Awaitable[None]]] = {}
+        # Re-entrant: a garbage collection inside a locked section may run a finalizer that submits work.
+        self._lock = threading.RLock()
         self._thread = threading.Thread(target=self._serve, name="hindsight-bridge", daemon=True)
         self._thread.start()
 
@@ -112,10 +113,15 @@ class Bridge:
         with self._lock:
             self._background.discard(future)
 
-    def on_close(self, closer: Callable[[], Awaitable[None]]) -> None:
-        """Register a coroutine function to run on the loop when the bridge closes."""
+    def on_close(self, owner: object, closer: Callable[[], Awaitable[None]]) -> None:
+        """Register a coroutine function to run on the loop when the bridge closes, one for each ``owner``."""
         with self._lock:
-            self._closers.append(closer)
+            self._closers[owner] = closer
+
+    def off_close(self, owner: object) -> None:
+        """Undo :meth:`on_close`."""
+        with self._lock:
+            self._closers.pop(owner, None)
 
     def drain(self, timeout: float = DRAIN_SECONDS) -> int:
         """Wait for background work, at most ``timeout`` seconds; returns how many pieces are still unfinished."""
@@ -134,7 +140,7 @@ class Bridge:
             logger.warning("%d memory writes did not finish before the process ended", unfinished)
         with self._lock:
             self._closed = True
-            closers, self._closers = self._closers, []
+            closers, self._closers = list(self._closers.values()), {}
         end = asyncio.run_coroutine_threadsafe(self._wind_up(closers), self._loop)
         try:
             end.result(timeout=_CLOSE_SECONDS)
@@ -181,6 +187,9 @@ def _install_hooks() -> None:
     atexit.register(_close_at_exit)
     # Executors refuse work once the main thread has ended, and resolving a host name needs one. Writes in flight
     # must be drained before that; the stdlib offers this point of time to its own executors only.
+    # It calls the youngest first, so the executors' own registration must exist before ours.
+    import concurrent.futures.thread  # noqa: F401
+
     register = getattr(threading, "_register_atexit", None)
     if register is not None:
         register(_drain_at_exit)

@@ -308,7 +308,7 @@ def _sibling(client: Any, bridge: Bridge, *, keep_timeout: bool) -> Any:
             twin._timeout = _NO_TIMEOUT
         _siblings[client] = (bridge, twin)
     weakref.finalize(client, _close_later, bridge, twin).atexit = False
-    bridge.on_close(twin.aclose)
+    bridge.on_close(twin, twin.aclose)
     return twin
 
 
@@ -332,6 +332,7 @@ def _build_sibling(client: Any) -> Any:
 
 def _close_later(bridge: Bridge, twin: Any) -> None:
     if bridge.process_id == os.getpid() and not bridge.closed:
+        bridge.off_close(twin)
         bridge.in_background(twin.aclose)
 
 
@@ -339,4 +340,5 @@ async def _close_sibling(client: Any) -> None:
     with _siblings_lock:
         found = _siblings.pop(client, None)
     if found is not None and found[0] is get_bridge():
+        found[0].off_close(found[1])
         await found[1].aclose()

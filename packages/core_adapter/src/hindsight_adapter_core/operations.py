@@ -313,10 +313,13 @@ class MemoryOperations:
         bank = self.settings.bank(bank_id)
         stored = 0
         async with log.exclusive():
-            for turn in log.unseen(turns) if delta else turns:
-                clean = clean_turn(turn, templates)
-                if clean is None:
-                    continue
+            waiting = [
+                (turn, clean)
+                for turn in (log.unseen(turns) if delta else turns)
+                if (clean := clean_turn(turn, templates)) is not None
+            ]
+            for position, (turn, clean) in enumerate(waiting):
+                log.owe([later for later, _ in waiting[position:]])
                 await self._retain(self._turn_call(log, clean, bank))
                 log.advance(turn)
                 stored += 1

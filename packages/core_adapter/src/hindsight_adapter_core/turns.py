@@ -16,7 +16,7 @@ import threading
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -149,6 +149,10 @@ def turn_content(turn: Turn) -> str:
     return json.dumps([element], ensure_ascii=False)
 
 
+def _last_index(turns: Sequence[Turn], wanted: Callable[[Turn], bool]) -> int | None:
+    return max((index for index, turn in enumerate(turns) if wanted(turn)), default=None)
+
+
 @dataclass(eq=False)
 class ConversationLog:
     """What of one conversation is stored already: how many turns, and which was the last.
@@ -158,12 +162,14 @@ class ConversationLog:
     Attributes:
         document_id: the document that the conversation's turns are appended to.
         next_index: index of the next turn to be stored.
-        last: fingerprint of the newest turn seen; ``None`` before the first.
+        last: fingerprint of the newest turn stored; ``None`` before the first.
+        owed: fingerprint of the first turn that should have been stored but was not.
     """
 
     document_id: str
     next_index: int = 0
     last: str | None = None
+    owed: str | None = None
     _guard: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = field(default=None, init=False, repr=False)
 
     def exclusive(self) -> asyncio.Lock:
@@ -189,29 +195,36 @@ class ConversationLog:
         the last user turn and what follows it. A user turn that comes again as the very end of what was seen
         counts as said again.
         """
-        last_user = max((i for i, turn in enumerate(turns) if turn.role == "user"), default=None)
-        start = last_user if last_user is not None else len(turns)
-        if self.last is not None:
-            seen = max((i for i, turn in enumerate(turns) if turn.fingerprint == self.last), default=None)
-            if seen is not None and seen != last_user:
-                start = seen + 1
-        elif last_user is None:
-            start = 0
+        last_user = _last_index(turns, lambda turn: turn.role == "user")
+        start = last_user if last_user is not None else (len(turns) if self.last else 0)
+        seen = _last_index(turns, lambda turn: turn.fingerprint == self.last)
+        owed = _last_index(turns, lambda turn: turn.fingerprint == self.owed)
+        if seen is not None and seen != last_user:
+            start = seen + 1
+        elif owed is not None:
+            start = min(start, owed)
         return list(turns[start:])
+
+    def owe(self, turns: Sequence[Turn]) -> None:
+        """Note that ``turns`` are to be stored, so that they are offered again if that fails."""
+        self.owed = turns[0].fingerprint if turns else None
 
     def advance(self, turn: Turn) -> None:
         """Note that ``turn`` is stored."""
         self.next_index += 1
         self.last = turn.fingerprint
+        self.owed = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a framework's own state."""
-        return {"document_id": self.document_id, "next_index": self.next_index, "last": self.last}
+        return {"document_id": self.document_id, "next_index": self.next_index, "last": self.last, "owed": self.owed}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ConversationLog:
         """The inverse of :meth:`to_dict`."""
-        return cls(document_id=data["document_id"], next_index=data["next_index"], last=data["last"])
+        return cls(
+            document_id=data["document_id"], next_index=data["next_index"], last=data["last"], owed=data.get("owed")
+        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ConversationLog:
         return self.from_dict(self.to_dict())

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import copy
+import logging
+import pickle
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from core_subject import CONFIG, PACKAGE
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hindsight_adapter_core import (
+    DEFAULT_HINDSIGHT_API_URL,
+    AdapterConfig,
+    Deadlines,
+    MemoryOptions,
+    MissingBankError,
+    MissingCredentialsError,
+    SettingsError,
+    open_memory,
+    resolve_connection,
+    resolve_settings,
+)
+from hindsight_adapter_core.testing import FakeHindsight
+
+pytestmark = pytest.mark.feature("K1")
+
+
+def test_config_is_none_until_configured_and_after_reset() -> None:
+    assert CONFIG.get_config() is None
+    config = CONFIG.configure(budget="high", tags=["a"])
+    assert CONFIG.get_config() is config
+    assert (config.budget, config.tags, config.max_tokens) == ("high", ["a"], 4096)
+    assert config.hindsight_api_url == DEFAULT_HINDSIGHT_API_URL
+    CONFIG.reset_config()
+    assert CONFIG.get_config() is None
+
+
+def test_precedence_of_every_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HINDSIGHT_BANK_ID", "env-bank")
+    plain = resolve_settings(MemoryOptions(), CONFIG.configure(), default_context="subject")
+    assert plain.explain()["bank_id"] == ("env-bank", "environment")
+    assert plain.explain()["budget"] == ("mid", "default")
+    assert plain.explain()["context"] == ("subject", "default")
+    config = CONFIG.configure(budget="low", context="app", mission="m", deadlines=Deadlines(recall=1))
+    configured = resolve_settings(MemoryOptions(), config, default_context="subject")
+    assert configured.explain()["budget"] == ("low", "configure()")
+    assert configured.explain()["context"] == ("app", "configure()")
+    assert configured.deadlines.recall == 1
+    given_settings = resolve_settings(MemoryOptions(budget="high", bank_id="b"), config, default_context="subject")
+    assert given_settings.explain()["budget"] == ("high", "argument")
+    assert given_settings.explain()["bank_id"] == ("b", "argument")
+
+
+def test_precedence_of_url_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    def origin(url: str | None = None, key: str | None = None) -> tuple[Any, ...]:
+        found = resolve_connection(url, key, CONFIG.get_config())
+        return found.url, found.url_origin, found.api_key, found.key_origin
+
+    assert origin() == (DEFAULT_HINDSIGHT_API_URL, "default", None, None)
+    monkeypatch.setenv("HINDSIGHT_API_URL", "http://env")
+    monkeypatch.setenv("HINDSIGHT_API_KEY", "env-key")
+    assert origin() == ("http://env", "environment", "env-key", "environment")
+    assert CONFIG.configure().api_key == "env-key"
+    assert origin() == ("http://env", "environment", "env-key", "environment")
+    CONFIG.configure(hindsight_api_url="http://conf", api_key="conf-key")
+    assert origin() == ("http://conf", "configure()", "conf-key", "configure()")
+    assert origin("http://arg", "arg-key") == ("http://arg", "argument", "arg-key", "argument")
+
+
+def test_endpoint_and_bank_are_logged_once(server: FakeHindsight, caplog: pytest.LogCaptureFixture) -> None:
+    memory = open_memory(PACKAGE, MemoryOptions(bank_id="b", hindsight_api_url=server.url))
+    with caplog.at_level(logging.INFO, logger="core_subject"):
+        memory.answer("retain", "x")
+        memory.answer("retain", "y")
+    shown = [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
+    assert shown == [f"Hindsight memory: endpoint {server.url} (from argument), bank 'b'"]
+
+
+@pytest.mark.feature("K2")
+def test_cloud_without_key_fails_at_once_naming_both_remedies() -> None:
+    memory = open_memory(PACKAGE, MemoryOptions(bank_id="b"))
+    for operation in (memory.retain, memory.recall, memory.reflect):
+        with pytest.raises(MissingCredentialsError, match=r"HINDSIGHT_API_KEY.*hindsight serve.*HINDSIGHT_API_URL"):
+            operation("private text")
+    answer = memory.answer("retain", "private text")
+    assert answer.endswith("HINDSIGHT_API_URL=http://localhost:8888")
+
+
+def test_a_missing_bank_is_named() -> None:
+    memory = open_memory(PACKAGE, MemoryOptions(hindsight_api_url="http://127.0.0.1:1"))
+    with pytest.raises(MissingBankError, match="HINDSIGHT_BANK_ID"):
+        memory.recall("x")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("budget", "huge"),
+        ("max_tokens", 0),
+        ("tags", "not-a-list"),
+        ("tags", [""]),
+        ("recall_tags_match", "some"),
+        ("recall_types", ["opinion"]),
+        ("bank_id", "  "),
+        ("reflect_max_tokens", True),
+    ],
+)
+def test_bad_values_are_refused_by_name(name: str, value: Any) -> None:
+    with pytest.raises(SettingsError, match=name):
+        MemoryOptions(**{name: value})
+
+
+def test_unknown_configure_name_and_bad_deadline() -> None:
+    with pytest.raises(SettingsError, match="bugdet"):
+        CONFIG.configure(bugdet="low")
+    with pytest.raises(SettingsError, match="recall"):
+        Deadlines(recall=0)
+
+
+@pytest.mark.feature("K5")
+@given(key=st.text(min_size=6).filter(lambda s: s.strip() and s not in repr(AdapterConfig())))
+@settings(max_examples=50, deadline=None)
+def test_no_form_of_the_configuration_shows_the_key(key: str) -> None:
+    config = AdapterConfig(api_key=key)
+    assert config.api_key == key
+    shown = [repr(config), str(asdict(config)), repr(resolve_connection("http://x", key, config))]
+    assert not any(key in text for text in shown)
+    assert pickle.loads(pickle.dumps(config)).api_key is None
+    assert copy.deepcopy(config).api_key == key
+
+
+def test_import_is_light_and_starts_nothing(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, threading, hindsight_adapter_core;"
+        "assert threading.active_count() == 1;"
+        "assert not {'aiohttp', 'hindsight_client', 'hindsight_client_api', 'pydantic'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
