@@ -113,9 +113,7 @@ def _document(part: Part, extraction: Extraction, indexer: Indexer, state: FactS
     )
     kept = part.stored_hashes.intersection(chunk.content_hash for chunk in chunks)
     kept_indexes = {chunk.index for chunk in chunks if chunk.content_hash in kept}
-    # Only what the caller named; sessions by document or context are told at query time.
-    place = TurnPlace(document_id=item.document_id, turn_index=0, tags=item.tags, metadata=item.metadata)
-    session = session_key(place, turn_count=1)
+    session = _named_session(item)
     facts = tuple(
         _fact(_completed(fact, item), indexer, session, state)
         for fact in extraction.facts
@@ -164,6 +162,14 @@ def _completed(fact: ExtractedFact, item: RetainItem) -> ExtractedFact:
     if not missing and role == fact.role:
         return fact
     return replace(fact, role=role, entities=(*fact.entities, *missing))
+
+
+def _named_session(item: RetainItem) -> str | None:
+    """The session that the caller named; those by document or context are told at query time."""
+    if not item.tags and not item.metadata:
+        return None
+    place = TurnPlace(document_id=item.document_id, turn_index=0, tags=item.tags, metadata=item.metadata)
+    return session_key(place, turn_count=1)
 
 
 def _first_turns(extraction: Extraction) -> Mapping[int, int]:

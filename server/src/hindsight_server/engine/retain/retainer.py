@@ -97,7 +97,7 @@ class Retainer:
             return made_document_id(bank_id=bank_id, operation_id=operation_id, item_index=index)
 
         checked = check_items(items, document_tags, new_document_id, self._clock.now(), self._limits)
-        asked = fingerprint(checked)
+        asked = fingerprint(checked) if operation_id else ""
         if operation_id and (known := await self._known(bank_id, operation_id)) and known.fingerprint == asked:
             return _replayed(bank_id, known, run_async)
         planned = await self._plan(bank_id, checked)
