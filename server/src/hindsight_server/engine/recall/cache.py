@@ -11,11 +11,14 @@ from functools import partial
 import numpy as np
 
 from hindsight_server.domain.errors import BankNotFound
+from hindsight_server.domain.model import Fact
 from hindsight_server.engine.recall.view import BankView, Float32Array, Int8Array, Int32Array, Int64Array
 from hindsight_server.ports.store import Store
 
 _INLINE_ROWS = 500  # advancing by fewer rows is quicker than a hop to a thread
 _ENTRY_BYTES = 200  # what a kept list costs beyond its numbers, roughly
+_MOST_FACTS = 2048
+_FACT_BYTES = 2000  # roughly
 _NO_ROWS = np.empty(0, np.int32)
 _NO_SEQS = np.empty(0, np.int64)
 _NO_COUNTS = np.empty(0, np.float32)
@@ -48,23 +51,29 @@ _NOTHING = Postings(-1, 0, _NO_ROWS, _NO_COUNTS)
 
 @dataclass(slots=True)
 class Warm:
-    """What is kept of one bank: its newest view, posting lists, token vectors. `lock` guards making the next view."""
+    """What is kept of one bank: its newest view, posting lists, token vectors, facts of the newest version.
+
+    `lock` guards making the next view.
+    """
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     view: BankView | None = None
     postings: OrderedDict[str, Postings] = field(default_factory=OrderedDict)
     vectors: OrderedDict[tuple[str, int], Int8Array] = field(default_factory=OrderedDict)
+    facts: OrderedDict[int, Fact] = field(default_factory=OrderedDict)
     posting_bytes: int = 0
     vector_bytes: int = 0
 
     @property
     def nbytes(self) -> int:
-        return (self.view.nbytes if self.view else 0) + self.posting_bytes + self.vector_bytes
+        kept = self.posting_bytes + self.vector_bytes + _FACT_BYTES * len(self.facts)
+        return kept + (self.view.nbytes if self.view else 0)
 
     def forget(self) -> None:
         """Drop what is numbered by rows of a view that is gone."""
         self.postings.clear()
         self.vectors.clear()
+        self.facts.clear()
         self.posting_bytes = self.vector_bytes = 0
 
 
@@ -117,6 +126,7 @@ class ViewCache:
             if snapshot.version > view.version and not snapshot.rebuild:
                 view = await _run(len(snapshot.rows), partial(view.advanced, snapshot))
                 if not view.wasteful:
+                    warm.facts.clear()
                     warm.view = view
                     return view
         snapshot = await self._store.snapshot(bank_id, 0, 0)
@@ -176,6 +186,22 @@ class ViewCache:
                 kept.move_to_end((space, seq))
         while warm.vector_bytes > self._vector_bytes and kept:
             warm.vector_bytes -= kept.popitem(last=False)[1].nbytes + _ENTRY_BYTES
+        return result
+
+    async def facts(self, bank_id: str, warm: Warm, view: BankView, seqs: Sequence[int]) -> dict[int, Fact]:
+        """Facts by number; those that are gone are left out. Kept until the bank's next version."""
+        result = {seq: warm.facts[seq] for seq in seqs if seq in warm.facts}
+        missing = [seq for seq in seqs if seq not in result]
+        if missing:
+            read = {fact.seq: fact for fact in await self._store.facts(bank_id, missing)}
+            result |= read
+            if warm.view is view:
+                warm.facts |= read
+        for seq in result:
+            if seq in warm.facts:
+                warm.facts.move_to_end(seq)
+        while len(warm.facts) > _MOST_FACTS:
+            warm.facts.popitem(last=False)
         return result
 
 

@@ -12,7 +12,7 @@ from hindsight_server.domain.tags import TagFilter
 from hindsight_server.engine.recall.fill import cut_to_tokens
 from hindsight_server.engine.recall.scope import Scope
 from hindsight_server.engine.recall.types import IncludedChunk, SourceFactsOption
-from hindsight_server.engine.recall.view import Int32Array
+from hindsight_server.engine.recall.view import BankView, Int32Array
 from hindsight_server.ports.analyzer import TextAnalyzer
 from hindsight_server.ports.records import Entity
 from hindsight_server.ports.store import Store
@@ -63,8 +63,7 @@ class Includer:
 
     async def entities(self, bank_id: str, scope: Scope, rows: Int32Array, max_tokens: int) -> tuple[Entity, ...]:
         """The entities of the rows, in their order, while their names fit the budget."""
-        numbers = dict.fromkeys(int(number) for row in rows for number in scope.view.entities_of(int(row)))
-        wanted = list(numbers)[:_ENTITIES_READ]
+        wanted = _entities_of(scope.view, rows)[:_ENTITIES_READ]
         found = {entity.number: entity for entity in await self._store.entities(bank_id, wanted)} if wanted else {}
         included: list[Entity] = []
         left = max_tokens
@@ -106,6 +105,13 @@ class Includer:
             return await self._store.get_fact(bank_id, fact_id)
         except NotFound:
             return None
+
+
+def _entities_of(view: BankView, rows: Int32Array) -> list[int]:
+    """Distinct entity numbers of the rows, in their order."""
+    offsets, numbers = view.entity_offsets, view.entity_numbers
+    ends = zip(offsets[rows].tolist(), offsets[rows + 1].tolist(), strict=True)
+    return list(dict.fromkeys(number for start, end in ends for number in numbers[start:end].tolist()))
 
 
 def _over(size: int, budget: int) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from hindsight_server.domain.errors import BadRequest
 from hindsight_server.domain.time import find_times
 from hindsight_server.engine.recall.arms import ArmReport, Hits, skipped
-from hindsight_server.engine.recall.cache import ViewCache, Warm
+from hindsight_server.engine.recall.cache import ViewCache
 from hindsight_server.engine.recall.exact import holds_any
 from hindsight_server.engine.recall.gather import Gathered, Gatherer, guarded
 from hindsight_server.engine.recall.model import load_weights
@@ -27,7 +27,7 @@ from hindsight_server.engine.recall.reranking import (
 )
 from hindsight_server.engine.recall.results import ResultBuilder
 from hindsight_server.engine.recall.run import Run
-from hindsight_server.engine.recall.scope import Scope, scope_of
+from hindsight_server.engine.recall.scope import scope_of
 from hindsight_server.engine.recall.settings import RecallSettings
 from hindsight_server.engine.recall.types import ArmStatus, Budget, RecallOutcome, RecallQuery
 from hindsight_server.engine.recall.view import Int32Array
@@ -75,7 +75,7 @@ class Recaller:
         )
         self._gatherer = Gatherer(store, embedder, analyzer, self._cache)
         self._weights = load_weights(settings.weights)
-        self._results = ResultBuilder(store, analyzer)
+        self._results = ResultBuilder(self._cache, store, analyzer)
 
     async def recall(self, bank_id: str, query: RecallQuery) -> RecallOutcome:
         """Facts that answer the query, best first, within its token budget.
@@ -88,81 +88,85 @@ class Recaller:
         Example:
             ``outcome = await recaller.recall("ann", RecallQuery(query="Where does Ann live?"))``
         """
-        run = self._started(query)
+        started = time.monotonic()
+        _check(query)
+        question = parse(query, self._analyzer, find_times, query.query_timestamp or self._clock.now())
         warm, view = await self._cache.get(bank_id)
         scope = scope_of(view, types=query.types, tags=query.tags, time=query.time_filter)
+        run = Run(bank_id=bank_id, query=query, question=question, warm=warm, scope=scope, started=started)
         run.lap("view")
-        gathered = await self._gatherer.gather(bank_id, warm, view, run.question, run.until)
+        gathered = await self._gatherer.gather(bank_id, warm, view, question, run.until)
         run.lap("gather")
-        first = await asyncio.to_thread(first_pass, self._inputs(run, scope, gathered))
+        first = await asyncio.to_thread(first_pass, self._inputs(run, gathered))
         run.lap("search")
-        exact = await self._exact_rows(bank_id, scope, first)
-        words = self._query_words(run, gathered, first)
+        exact = await self._exact_rows(run, first)
         compared, reranker = None, skipped("reranker", "the budget is low" if run.low else "no word vectors")
+        words = self._query_words(run, gathered, first)
         if words is not None:
-            compared, reranker = await self._compare(bank_id, warm, scope, run, first, words)
-        ranked = final_order(view, first, compared, self._weights, exact, run.question.now.timestamp())
+            compared, reranker = await self._compare(run, first, words)
+        ranked = final_order(view, first, compared, self._weights, exact, question.now.timestamp())
         run.lap("rerank")
-        return await self._results.build(bank_id, run, scope, first, replace(ranked, report=reranker))
+        return await self._results.build(run, first, replace(ranked, report=reranker))
 
-    def _started(self, query: RecallQuery) -> Run:
-        now = query.query_timestamp or self._clock.now()
-        if query.budget is Budget.LOW and query.min_scores.reranker is not None:
-            raise BadRequest(
-                "min_scores.reranker needs a reranker, and budget 'low' runs none; use 'mid', or min_scores.final.",
-                field="min_scores.reranker",
-            )
-        return Run(query=query, question=parse(query, self._analyzer, find_times, now))
-
-    def _inputs(self, run: Run, scope: Scope, gathered: Gathered) -> Inputs:
+    def _inputs(self, run: Run, gathered: Gathered) -> Inputs:
         return Inputs(
-            scope=scope,
+            scope=run.scope,
             question=run.question,
             postings=gathered.postings,
             exact_terms=gathered.exact_terms,
             vectors=gathered.vectors,
             entities=gathered.entities,
             min_scores=run.query.min_scores,
-            limits=run.limits_for(scope),
+            limits=run.limits_to_fill(),
             weights=self._weights,
             until=run.until,
             missing=gathered.missing,
         )
 
-    async def _exact_rows(self, bank_id: str, scope: Scope, first: FirstPass) -> Int32Array:
+    async def _exact_rows(self, run: Run, first: FirstPass) -> Int32Array:
         """Rows of the exact arm; quotations are looked for in the texts."""
-        exact = first.exact
+        exact, view = first.exact, run.scope.view
         if not len(exact.unsure):
             return exact.sure
-        facts = await self._store.facts(bank_id, scope.view.seq[exact.unsure].tolist())
-        held = np.array([fact.seq for fact in facts if holds_any(fact, exact.wanted)], np.int64)
-        return np.concatenate([exact.sure, scope.view.rows_of(held)])
+        facts = await self._cache.facts(run.bank_id, run.warm, view, view.seq[exact.unsure].tolist())
+        held = np.array([seq for seq, fact in facts.items() if holds_any(fact, exact.wanted)], np.int64)
+        return np.concatenate([exact.sure, view.rows_of(held)])
 
     def _query_words(self, run: Run, gathered: Gathered, first: FirstPass) -> QueryWords | None:
-        tokens = gathered.encoding.tokens if gathered.encoding else None
-        if run.query.min_scores.reranker is not None and gathered.encoding is not None and tokens is None:
+        encoding = gathered.encoding
+        tokens = encoding.tokens if encoding else None
+        if run.query.min_scores.reranker is not None and encoding is not None and tokens is None:
             raise BadRequest(
                 "min_scores.reranker needs a reranker, and there is none for the script of this query;"
                 " use min_scores.final.",
                 field="min_scores.reranker",
             )
-        if run.low or gathered.encoding is None or tokens is None or not len(tokens.words):
+        if run.low or encoding is None or tokens is None or not tokens.words or not len(first.rows):
             return None
         stems = [self._analyzer.stem(word) for word in tokens.words]
-        return QueryWords(gathered.encoding.space, tokens.vectors, word_weights(stems, first.rarity))
+        return QueryWords(encoding.space, tokens.vectors, word_weights(stems, first.rarity))
 
-    async def _compare(
-        self, bank_id: str, warm: Warm, scope: Scope, run: Run, first: FirstPass, words: QueryWords
-    ) -> tuple[Compared | None, ArmReport]:
+    async def _compare(self, run: Run, first: FirstPass, words: QueryWords) -> tuple[Compared | None, ArmReport]:
         """Compare the best candidates word by word; without their vectors the first pass's order stands."""
         began = time.monotonic()
-        chosen = rows_to_compare(scope, first, run.limits.compared)
-        seqs = np.unique(scope.view.seq[np.concatenate([chosen[0], chosen[1][chosen[1] >= 0]])]).tolist()
-        reading = self._cache.token_vectors(bank_id, warm, words.space, seqs)
+        view = run.scope.view
+        chosen = rows_to_compare(run.scope, first, run.limits.compared)
+        seqs = np.unique(view.seq[np.concatenate([chosen[0], chosen[1][chosen[1] >= 0]])]).tolist()
+        reading = self._cache.token_vectors(run.bank_id, run.warm, words.space, seqs)
         vectors, missing = await guarded("reranker", reading, run.until)
         if vectors is None or missing is not None:
             status, detail = missing or (ArmStatus.FAILED, "no word vectors")
             return None, ArmReport("reranker", status, detail=detail)
-        compared = await asyncio.to_thread(compare, scope.view, first, chosen, words, vectors)
+        compared = await asyncio.to_thread(compare, view, first, chosen, words, vectors)
+        if not np.any(compared.known):
+            return None, skipped("reranker", "no candidate has word vectors")
         hits = Hits(chosen[0], np.nan_to_num(compared.similarity.own[: len(chosen[0])]))
         return compared, ArmReport("reranker", ArmStatus.OK, hits, time.monotonic() - began)
+
+
+def _check(query: RecallQuery) -> None:
+    if query.budget is Budget.LOW and query.min_scores.reranker is not None:
+        raise BadRequest(
+            "min_scores.reranker needs a reranker, and budget 'low' runs none; use 'mid', or min_scores.final.",
+            field="min_scores.reranker",
+        )

@@ -38,6 +38,11 @@ class Compared:
     similarity: MaxSim
     looked_at: BoolArray
 
+    @property
+    def known(self) -> BoolArray:
+        """Which candidates have a similarity."""
+        return ~np.isnan(self.similarity.own)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:

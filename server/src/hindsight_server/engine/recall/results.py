@@ -11,13 +11,13 @@ import numpy as np
 
 from hindsight_server.domain.model import Fact
 from hindsight_server.engine.recall.arms import ArmReport
+from hindsight_server.engine.recall.cache import ViewCache
 from hindsight_server.engine.recall.features import FIRST
 from hindsight_server.engine.recall.fill import fitting
 from hindsight_server.engine.recall.include import Includer
 from hindsight_server.engine.recall.ranking import FirstPass
 from hindsight_server.engine.recall.reranking import Ranked
 from hindsight_server.engine.recall.run import Run
-from hindsight_server.engine.recall.scope import Scope
 from hindsight_server.engine.recall.types import (
     ArmStatus,
     ArmTrace,
@@ -39,30 +39,32 @@ class ResultBuilder:
     """Builds the outcomes of recalls.
 
     Args:
-        store: where the facts are.
+        cache: reads the facts.
+        store: where chunks and entities are.
         analyzer: counts tokens.
     """
 
-    def __init__(self, store: Store, analyzer: TextAnalyzer) -> None:
-        self._store = store
+    def __init__(self, cache: ViewCache, store: Store, analyzer: TextAnalyzer) -> None:
+        self._cache = cache
         self._include = Includer(store, analyzer)
 
-    async def build(self, bank_id: str, run: Run, scope: Scope, first: FirstPass, ranked: Ranked) -> RecallOutcome:
+    async def build(self, run: Run, first: FirstPass, ranked: Ranked) -> RecallOutcome:
         """The outcome of a ranking."""
-        query = run.query
-        places, facts = await self._chosen(bank_id, run, scope, ranked)
+        query, scope = run.query, run.scope
+        places, facts = await self._chosen(run, ranked)
         rows = ranked.rows[places]
         chunks = entities = sources = truncated = None
         if query.chunks_max_tokens is not None:
-            chunks = await self._include.chunks(bank_id, facts, rows, scope, query.chunks_max_tokens)
+            chunks = await self._include.chunks(run.bank_id, facts, rows, scope, query.chunks_max_tokens)
         if query.entities_max_tokens is not None:
-            entities = await self._include.entities(bank_id, scope, rows, query.entities_max_tokens)
+            entities = await self._include.entities(run.bank_id, scope, rows, query.entities_max_tokens)
         if query.source_facts is not None:
-            sources, truncated = await self._include.source_facts(bank_id, facts, query.tags, query.source_facts)
+            sources, truncated = await self._include.source_facts(run.bank_id, facts, query.tags, query.source_facts)
+        results = _scored(facts, places, first, ranked)
         run.lap("results")
         return RecallOutcome(
-            results=_scored(facts, places, first, ranked),
-            trace=await self._trace(bank_id, run, scope, first, ranked, places),
+            results=results,
+            trace=await self._trace(run, first, ranked, places),
             chunks=chunks,
             entities=entities,
             source_facts=sources,
@@ -70,37 +72,29 @@ class ResultBuilder:
             result_tokens=int(scope.view.tokens[rows].sum()),
         )
 
-    async def _chosen(self, bank_id: str, run: Run, scope: Scope, ranked: Ranked) -> tuple[Int32Array, list[Fact]]:
+    async def _chosen(self, run: Run, ranked: Ranked) -> tuple[Int32Array, list[Fact]]:
         """Places in the ranking that make the answer, with their facts."""
-        query, view = run.query, scope.view
+        query, view = run.query, run.scope.view
         allowed = np.flatnonzero(_above_floors(run, ranked))
-        tokens = view.tokens[ranked.rows[allowed]].tolist()
-        superseding = query.prefer_observations and bool(np.any(view.fact_type[ranked.rows[allowed]] == _OBSERVATION))
+        rows = ranked.rows[allowed]
+        superseding = query.prefer_observations and bool(np.any(view.fact_type[rows] == _OBSERVATION))
         # What an observation supersedes makes room for more, so look further.
-        taken = allowed[fitting(tokens, query.max_tokens * (2 if superseding else 1))].tolist()
-        facts = await self._facts(bank_id, scope, ranked, taken)
+        taken = fitting(view.tokens[rows].tolist(), query.max_tokens * (2 if superseding else 1))
+        seqs = view.seq[rows[taken]].tolist()
+        found = await self._cache.facts(run.bank_id, run.warm, view, seqs)
+        facts = {place: found[seq] for place, seq in zip(allowed[taken].tolist(), seqs, strict=True) if seq in found}
         if superseding:
             covered = {source for fact in facts.values() for source in fact.source_fact_ids}
-            facts = {place: fact for place, fact in facts.items() if fact.fact_id not in covered}
-        places = list(facts)
-        if superseding:
-            fit = fitting([int(view.tokens[ranked.rows[place]]) for place in places], query.max_tokens)
-            places = [places[at] for at in fit]
-        return np.array(places, np.int32), [facts[place] for place in places]
+            left = [place for place, fact in facts.items() if fact.fact_id not in covered]
+            fit = fitting(view.tokens[ranked.rows[left]].tolist(), query.max_tokens)
+            facts = {left[at]: facts[left[at]] for at in fit}
+        return np.array(list(facts), np.int32), list(facts.values())
 
-    async def _facts(self, bank_id: str, scope: Scope, ranked: Ranked, places: Sequence[int]) -> dict[int, Fact]:
-        """Facts by place, in order; those deleted meanwhile are left out."""
-        seqs = scope.view.seq[ranked.rows[places]].tolist() if len(places) else []
-        found = {fact.seq: fact for fact in await self._store.facts(bank_id, seqs)} if seqs else {}
-        return {int(place): found[seq] for place, seq in zip(places, seqs, strict=True) if seq in found}
-
-    async def _trace(
-        self, bank_id: str, run: Run, scope: Scope, first: FirstPass, ranked: Ranked, places: Int32Array
-    ) -> RecallTrace:
+    async def _trace(self, run: Run, first: FirstPass, ranked: Ranked, places: Int32Array) -> RecallTrace:
         reports = (*first.reports, ranked.report)
         arms = [report.trace() for report in reports]
         if run.query.trace:
-            arms = await self._with_lists(bank_id, scope, reports, arms)
+            arms = await self._with_lists(run, reports, arms)
         return RecallTrace(
             query=run.question.text,
             query_truncated=run.question.truncated,
@@ -109,24 +103,23 @@ class ResultBuilder:
             arms=tuple(arms),
             degraded=tuple(arm.name for arm in arms if arm.status in (ArmStatus.FAILED, ArmStatus.LATE)),
             notes=_notes(run, reports, first),
-            facts_visible=scope.size,
+            facts_visible=run.scope.size,
             candidates=len(first.rows),
             total_seconds=time.monotonic() - run.started,
             stage_seconds=dict(run.stages),
             features=_feature_rows(first, ranked, places) if run.query.trace else (),
         )
 
-    async def _with_lists(
-        self, bank_id: str, scope: Scope, reports: Sequence[ArmReport], arms: Sequence[ArmTrace]
-    ) -> list[ArmTrace]:
+    async def _with_lists(self, run: Run, reports: Sequence[ArmReport], arms: Sequence[ArmTrace]) -> list[ArmTrace]:
         """The arms' traces with the heads of their lists."""
-        heads = [scope.view.seq[report.hits.rows[:_TRACED]].tolist() for report in reports]
+        view = run.scope.view
+        heads = [view.seq[report.hits.rows[:_TRACED]].tolist() for report in reports]
         wanted = list(dict.fromkeys(seq for head in heads for seq in head))
-        ids = {fact.seq: fact.fact_id for fact in await self._store.facts(bank_id, wanted)}
+        facts = await self._cache.facts(run.bank_id, run.warm, view, wanted)
         traced = []
         for report, head, arm in zip(reports, heads, arms, strict=True):
             lines = enumerate(zip(head, report.hits.scores.tolist(), strict=False), start=1)
-            entries = (RankedEntry(ids[seq], rank, score) for rank, (seq, score) in lines if seq in ids)
+            entries = (RankedEntry(facts[seq].fact_id, rank, score) for rank, (seq, score) in lines if seq in facts)
             traced.append(replace(arm, ranked=tuple(entries)))
         return traced
 
@@ -144,24 +137,30 @@ def _above_floors(run: Run, ranked: Ranked) -> np.ndarray[tuple[int], np.dtype[n
 
 
 def _scored(facts: Sequence[Fact], places: Int32Array, first: FirstPass, ranked: Ranked) -> tuple[ScoredFact, ...]:
-    rows = ranked.rows[places]
-    brought = {report.name: np.isin(rows, report.hits.rows) for report in first.reports if len(report.hits.rows)}
-    raw = {
-        name: dict(zip(report.hits.rows.tolist(), report.hits.scores.tolist(), strict=True))
-        for report in first.reports
-        if (name := report.name) in ("semantic", "keyword")
-    }
-    results = []
-    for at, (fact, place, row) in enumerate(zip(facts, places.tolist(), rows.tolist(), strict=True)):
-        reranker = None if ranked.reranker is None else float(ranked.reranker[place])
-        scores = Scores(
-            final=float(ranked.final[place]),
-            reranker=None if reranker is None or math.isnan(reranker) else reranker,
-            semantic=raw["semantic"].get(row),
-            keyword=raw["keyword"].get(row),
+    rows = ranked.rows[places].tolist()
+    final = ranked.final[places].tolist()
+    reranker = [math.nan] * len(rows) if ranked.reranker is None else ranked.reranker[places].tolist()
+    raw: dict[str, dict[int, float]] = {"semantic": {}, "keyword": {}}
+    brought: dict[int, tuple[str, ...]] = {}
+    for report in first.reports:
+        hits = report.hits.rows.tolist()
+        if report.name in raw:
+            raw[report.name] = dict(zip(hits, report.hits.scores.tolist(), strict=True))
+        for row in hits:
+            brought[row] = (*brought.get(row, ()), report.name)
+    return tuple(
+        ScoredFact(
+            fact,
+            Scores(
+                final=final[at],
+                reranker=None if math.isnan(reranker[at]) else reranker[at],
+                semantic=raw["semantic"].get(row),
+                keyword=raw["keyword"].get(row),
+            ),
+            brought.get(row, ()),
         )
-        results.append(ScoredFact(fact, scores, tuple(name for name, hit in brought.items() if hit[at])))
-    return tuple(results)
+        for at, (fact, row) in enumerate(zip(facts, rows, strict=True))
+    )
 
 
 def _notes(run: Run, reports: Sequence[ArmReport], first: FirstPass) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 
+from hindsight_server.engine.recall.cache import Warm
 from hindsight_server.engine.recall.question import Question
 from hindsight_server.engine.recall.ranking import LIMITS, Limits
 from hindsight_server.engine.recall.scope import Scope
@@ -16,11 +17,19 @@ _MOST_CANDIDATES = 2000
 
 @dataclass(slots=True, kw_only=True)
 class Run:
-    """The query, read, and how long each stage took."""
+    """The query, read; what it may see; and how long each stage took.
 
+    Args:
+        warm: what the cache keeps of the bank.
+        started: reading of `time.monotonic` when the recall began.
+    """
+
+    bank_id: str
     query: RecallQuery
     question: Question
-    started: float = field(default_factory=time.monotonic)
+    warm: Warm
+    scope: Scope
+    started: float
     stages: dict[str, float] = field(default_factory=dict)
     _lapped: float = 0.0
 
@@ -37,9 +46,9 @@ class Run:
     def limits(self) -> Limits:
         return LIMITS[self.query.budget]
 
-    def limits_for(self, scope: Scope) -> Limits:
+    def limits_to_fill(self) -> Limits:
         """The budget's limits, with as many candidates as the token budget is likely to hold."""
-        view = scope.view
+        view = self.scope.view
         mean = max(float(view.tokens.mean()), 1.0) if len(view) else 1.0
         wanted = min(int(_SPARE * self.query.max_tokens / mean), _MOST_CANDIDATES)
         return replace(self.limits, context=max(self.limits.context, wanted))
