@@ -6,10 +6,18 @@ prompt it repeats those that share the rarest words with the question.
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import re
+import sys
+import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
+MODEL = os.environ.get("OPENAI_MODEL", "gpt-4o-mini")
 MEMORY_LINE = re.compile(r"^\s*(?:\d+\.|-)\s+(.+)$", re.MULTILINE)
 WORD = re.compile(r"[a-z0-9äöüß']+|[\u4e00-\u9fff]")
 NO_MEMORY = "I have nothing about that in memory."
@@ -47,3 +55,36 @@ def answer(question: str, prompt: str, lines: int = 2) -> str:
 
     best = sorted(memories, key=worth, reverse=True)[:lines]
     return "From memory: " + " / ".join(best)
+
+
+def told() -> str:
+    """The user's message: the command's argument."""
+    if len(sys.argv) != 2:
+        raise SystemExit(f'usage: python {sys.argv[0]} "what you say to the agent"')
+    return sys.argv[1]
+
+
+@dataclass
+class Spoken:
+    """What one agent turn gave: the answer, and the memories that its prompt held."""
+
+    answer: str = ""
+    recalled: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    began: float = field(default_factory=time.perf_counter)
+
+    def said(self, answer: str) -> None:
+        """The agent's final words; ends the turn."""
+        self.answer, self.seconds = answer, time.perf_counter() - self.began
+
+    def recalled_from(self, prompt: str) -> None:
+        self.recalled = MEMORY_LINE.findall(prompt)
+
+
+@contextmanager
+def turn() -> Iterator[Spoken]:
+    """Fill in what one agent turn gave; leaving prints it as a line of JSON."""
+    spoken = Spoken()
+    yield spoken
+    turn = {"answer": spoken.answer, "recalled": spoken.recalled, "seconds": spoken.seconds, "pid": os.getpid()}
+    print(json.dumps(turn, ensure_ascii=False))
