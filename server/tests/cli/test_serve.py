@@ -123,7 +123,9 @@ def test_a_key_opens_the_server_and_is_never_written(tmp_path: Path) -> None:
         with urllib.request.urlopen(request, timeout=10) as answer:
             assert answer.status == 200
         command = [sys.executable, "-m", "hindsight_server.cli.main", "--url", server.url, "--api-key", key]
-        stored = subprocess.run([*command, "memory", "retain", "b", "Ann: hello canoe."], capture_output=True, check=False)
+        stored = subprocess.run(
+            [*command, "memory", "retain", "b", "Ann: hello canoe."], capture_output=True, check=False
+        )
         assert stored.returncode == 0
     assert key not in server.log.read_text()
 

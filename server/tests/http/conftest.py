@@ -54,7 +54,9 @@ class Api:
 
 def _answer(status: int, body: bytes, headers: Any) -> Answer:
     kind = headers.get("content-type", "")
-    return Answer(status, json.loads(body) if "json" in kind else body.decode(), {k.lower(): v for k, v in headers.items()})
+    return Answer(
+        status, json.loads(body) if "json" in kind else body.decode(), {k.lower(): v for k, v in headers.items()}
+    )
 
 
 @pytest.fixture(scope="session")

@@ -80,7 +80,9 @@ def test_odd_text_is_stored_and_found(api: Any, bank: str, text: str) -> None:
     assert any("canoe" in result["text"] for result in api.recall(bank, "Ann canoe").body["results"])
 
 
-@pytest.mark.parametrize("query", ["it's \"canoe\"", "canoe > 5 OR 1=1; --", "canoe*", "(canoe", "独木舟 canoe", "canoe " * 3000])
+@pytest.mark.parametrize(
+    "query", ['it\'s "canoe"', "canoe > 5 OR 1=1; --", "canoe*", "(canoe", "独木舟 canoe", "canoe " * 3000]
+)
 def test_no_query_has_a_syntax_that_can_break(api: Any, bank: str, query: str) -> None:
     api.retain(bank, "Ann: I bought a canoe.")
     answer = api.recall(bank, query)
@@ -124,9 +126,9 @@ def test_ids_of_documents_may_hold_slashes(api: Any, bank: str) -> None:
 def test_banks_whose_ids_differ_in_encoding_are_not_confused(api: Any, bank: str) -> None:
     api.retain(f"{bank}/x", "Ann: I bought a canoe.")
     assert api.recall(f"{bank}%2Fx", "canoe").status == 404
-    assert api(
-        "POST", f"/v1/default/banks/{bank}/x/memories/recall", {"query": "canoe"}
-    ).status == 404, "a slash that is not encoded ends the id"
+    assert api("POST", f"/v1/default/banks/{bank}/x/memories/recall", {"query": "canoe"}).status == 404, (
+        "a slash that is not encoded ends the id"
+    )
 
 
 def test_a_body_of_any_content_type_is_read_as_json(api: Any, bank: str) -> None:

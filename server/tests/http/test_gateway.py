@@ -39,7 +39,13 @@ class Exchange:
 
     def __init__(self, *parts: bytes, path: bytes = b"/v1/x", headers: dict[str, str] | None = None) -> None:
         pairs = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
-        self.scope: Scope = {"type": "http", "method": "POST", "path": path.decode(), "raw_path": path, "headers": pairs}
+        self.scope: Scope = {
+            "type": "http",
+            "method": "POST",
+            "path": path.decode(),
+            "raw_path": path,
+            "headers": pairs,
+        }
         messages = [{"type": "http.request", "body": part, "more_body": True} for part in parts or (b"",)]
         messages[-1]["more_body"] = False
         self.incoming: list[Message] = [*messages]
@@ -82,7 +88,11 @@ async def test_a_path_that_is_no_utf8_is_refused() -> None:
 
 
 async def test_every_answer_carries_a_request_id() -> None:
-    made, given, odd = Exchange(), Exchange(headers={"x-request-id": "abc-1"}), Exchange(headers={"x-request-id": "a b"})
+    made, given, odd = (
+        Exchange(),
+        Exchange(headers={"x-request-id": "abc-1"}),
+        Exchange(headers={"x-request-id": "a b"}),
+    )
     for exchange in (made, given, odd):
         await exchange.through(Echo())
     assert given.headers[b"x-request-id"] == b"abc-1"

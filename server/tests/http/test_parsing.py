@@ -63,8 +63,10 @@ def test_tag_groups_become_one_filter() -> None:
 @pytest.mark.feature("S4")
 def test_a_leaf_is_strict_unless_it_says_otherwise() -> None:
     strict, loose = groups('[{"tags": ["a"]}]'), groups('[{"tags": ["a"], "match": "any"}]')
-    assert strict is not None and not strict.matches(set())
-    assert loose is not None and loose.matches(set())
+    assert strict is not None
+    assert loose is not None
+    assert not strict.matches(set())
+    assert loose.matches(set())
 
 
 def test_no_tags_are_no_filter_except_for_exact() -> None:

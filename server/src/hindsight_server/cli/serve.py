@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -19,6 +20,8 @@ from hindsight_server.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     import uvicorn
+
+    from hindsight_server.http.services import Services
 
 # Longer than the 15 s after which aiohttp drops an idle connection: the client closes first, so that no request of it
 # meets a connection that the server is just closing.
@@ -47,32 +50,44 @@ def run(*, host: str | None, port: int | None, data_dir: str | None, log_level: 
 
 
 async def _serve(settings: Settings, listener: socket.socket) -> None:
-    from hindsight_server.bootstrap import build_services
-
-    services = build_services(settings)
+    services, server = _assemble(settings)
     async with services.running():
-        import uvicorn
-
-        from hindsight_server.http.app import create_app
-
-        app = create_app(services, api_key=settings.api_key, max_body_bytes=settings.max_body_bytes)
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            ws="none",
-            lifespan="off",  # the services are opened here, so that a bad data folder ends with its own message
-            server_header=False,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-        )
-        server = uvicorn.Server(config)
         host, port = listener.getsockname()[:2]
         name = f"[{host}]" if ":" in host else host
         sys.stdout.write(f"hindsight listens on http://{name}:{port} (data in {settings.folder()})\n")
         sys.stdout.flush()
         with _signals(server):
             await server.serve(sockets=[listener])
+
+
+def _assemble(settings: Settings) -> tuple[Services, uvicorn.Server]:
+    """Everything, put together but not begun.
+
+    What is imported and built here stays until the end, so that collecting garbage meanwhile finds none, and later need
+    not look through it.
+    """
+    gc.disable()
+    import uvicorn
+
+    from hindsight_server.bootstrap import build_services
+
+    services = build_services(settings)
+    from hindsight_server.http.app import create_app
+
+    config = uvicorn.Config(
+        create_app(services, api_key=settings.api_key, max_body_bytes=settings.max_body_bytes),
+        log_config=None,
+        access_log=False,
+        ws="none",
+        lifespan="off",  # the services are opened by `_serve`, so that a bad data folder ends with its own message
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+    )
+    config.load()
+    gc.freeze()
+    gc.enable()
+    return services, uvicorn.Server(config)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from hindsight_server.engine.tags import Tags
     from hindsight_server.ports.embedder import Embedder
     from hindsight_server.ports.store import Store
+
+# The first health check is answered before the model takes the interpreter for itself.
+_MODEL_DELAY_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +57,12 @@ class Services:
         """
         await self.store.open()
         try:
-            self.embedder.start()
+            loading = asyncio.get_running_loop().call_later(_MODEL_DELAY_SECONDS, self.embedder.start)
             await self.jobs.start()
             try:
                 yield
             finally:
+                loading.cancel()
                 await self.jobs.stop()
         finally:
             await self.store.close()

@@ -111,13 +111,18 @@ class ServerProcess:
         while time.monotonic() < deadline:
             if process.poll() is not None:
                 raise ServerFailed(f"the server ended with {process.returncode}: {self._log_end()}")
-            with contextlib.suppress(urllib.error.URLError, OSError):
-                with urllib.request.urlopen(self.url + "/health/ready", timeout=5) as answer:  # noqa: S310
-                    if answer.status == 200:
-                        return
+            if self._is_ready():
+                return
             time.sleep(0.05)
         self.kill()
         raise ServerFailed(f"the server was not ready in {_START_SECONDS:.0f} s: {self._log_end()}")
+
+    def _is_ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(self.url + "/health/ready", timeout=5) as answer:  # noqa: S310 -- loopback
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
 
     def _log_end(self) -> str:
         return self.log.read_text(errors="replace")[-2000:]
