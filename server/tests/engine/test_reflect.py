@@ -7,15 +7,18 @@ from datetime import UTC, date, datetime
 
 import pytest
 
+from hindsight_server.adapters.embed.hashing import HashingEmbedder
 from hindsight_server.adapters.text import Analyzer
 from hindsight_server.domain.errors import InvalidInput, Overloaded, ReflectFailed
 from hindsight_server.domain.model import Fact, FactState, FactType
+from hindsight_server.engine.recall.recaller import Recaller
 from hindsight_server.engine.recall.types import RecallOutcome, RecallQuery, RecallTrace, ScoredFact, Scores
 from hindsight_server.engine.reflect import Reflector, ReflectQuery
 from hindsight_server.engine.reflect.answer import CHINESE, ENGLISH, compose, quoted, written_date
+from hindsight_server.engine.retain import ItemInput
 from hindsight_server.ports.store import Store
 
-from .conftest import SteppingClock
+from .conftest import Engine, SteppingClock
 
 pytestmark = pytest.mark.feature("F8")
 SAID = datetime(2023, 5, 8, 9, tzinfo=UTC)
@@ -38,13 +41,14 @@ class ScriptedRecaller:
         self.found = found
         self.degraded = degraded
         self.failure: Exception | None = None
+        self.arms: tuple[str, ...] = ("keyword", "graph")
         self.asked: list[RecallQuery] = []
 
     async def recall(self, bank_id: str, query: RecallQuery) -> RecallOutcome:
         self.asked.append(query)
         if self.failure:
             raise self.failure
-        results = tuple(ScoredFact(one, Scores(final=score)) for one, score in self.found)
+        results = tuple(ScoredFact(one, Scores(final=score), self.arms) for one, score in self.found)
         return RecallOutcome(results=results, trace=RecallTrace(query=query.query, degraded=self.degraded))
 
 
@@ -54,7 +58,7 @@ def recaller() -> ScriptedRecaller:
         [
             (fact(1, "Ann: I moved to Oslo.", occurred_start=IN_2015, occurred_end=END_OF_2015), 0.9),
             (fact(2, "Ann: Oslo is\ncold.", mentioned_at=None, state=FactState.PENDING), 0.7),
-            (fact(3, "Bob: tea?"), 0.1),
+            (fact(3, "Bob: tea?"), 0.01),
         ]
     )
 
@@ -100,6 +104,18 @@ async def test_an_incomplete_search_is_named(reflector: Reflector, recaller: Scr
     assert outcome.based_on
 
 
+async def test_evidence_that_merely_stands_near_is_not_passed_off_as_an_answer(
+    reflector: Reflector, recaller: ScriptedRecaller
+) -> None:
+    recaller.arms = ("semantic", "graph")
+    outcome = await reflector.reflect("b", ReflectQuery(query="What is the capital of Mars?"))
+    assert "no stored memory clearly answers" in outcome.text
+    assert outcome.based_on
+    recaller.degraded = ("keyword",)
+    with pytest.raises(ReflectFailed):
+        await reflector.reflect("b", ReflectQuery(query="What is the capital of Mars?"))
+
+
 async def test_a_failed_search_is_an_error(reflector: Reflector, recaller: ScriptedRecaller) -> None:
     recaller.failure = RuntimeError("disk on fire at /secret")
     with pytest.raises(ReflectFailed, match="RuntimeError") as failure:
@@ -134,10 +150,10 @@ async def test_context_and_filters_go_into_the_search(reflector: Reflector, reca
 
 def test_the_answer_stays_within_its_tokens_but_never_without_evidence() -> None:
     facts = [fact(n, "word " * 50) for n in range(10)]
-    text, cited = compose(facts, ENGLISH, (), 150, lambda text: len(text.split()))
+    text, cited = compose("Found:", facts, ENGLISH, 150, lambda text: len(text.split()))
     assert 1 < len(cited) < 10
     assert len(text.split()) <= 150
-    assert len(compose(facts, ENGLISH, (), 1, lambda text: len(text.split()))[1]) == 1
+    assert len(compose("Found:", facts, ENGLISH, 1, lambda text: len(text.split()))[1]) == 1
 
 
 def test_very_long_memories_are_cut() -> None:
@@ -159,3 +175,38 @@ def test_very_long_memories_are_cut() -> None:
 def test_dates_are_named_as_coarsely_as_they_are_known(start: date, end: date, english: str, chinese: str) -> None:
     assert written_date(start, end, ENGLISH) == english
     assert written_date(start, end, CHINESE) == chinese
+
+
+TALK = """Ann: I adopted a dog yesterday, her name is Luna.
+Bob: Lovely! My sister Carol moved to Oslo in 2015.
+Bob: 我昨天在上海吃了小笼包。"""
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted_words", "when"),
+    [
+        ("What is the name of Ann's dog?", "her name is Luna", "about 7 May 2023"),
+        ("Where did Carol move?", "moved to Oslo", "about 2015"),
+        ("他在上海吃了什么？", "小笼包", "2023年5月7日"),
+    ],
+)
+async def test_the_real_search_finds_what_the_answer_quotes(
+    engine: Engine, question: str, quoted_words: str, when: str
+) -> None:
+    analyzer = Analyzer()
+    recaller = Recaller(engine.store, HashingEmbedder(), analyzer, engine.clock)
+    reflector = Reflector(engine.store, recaller, analyzer, engine.clock)
+    await engine.retain("b", [ItemInput(content=TALK, timestamp="2023-05-08T13:00:00Z", document_id="d")])
+    outcome = await reflector.reflect("b", ReflectQuery(query=question))
+    first = next(line for line in outcome.text.splitlines() if line.startswith("- "))
+    assert quoted_words in first
+    assert when in first
+    assert outcome.based_on[0].document_id == "d"
+
+
+async def test_an_empty_bank_holds_no_answer(engine: Engine) -> None:
+    analyzer = Analyzer()
+    recaller = Recaller(engine.store, HashingEmbedder(), analyzer, engine.clock)
+    outcome = await Reflector(engine.store, recaller, analyzer, engine.clock).reflect("new", ReflectQuery(query="Who?"))
+    assert "nothing in them fits" in outcome.text
+    assert [bank.bank_id for bank in (await engine.banks.list()).items] == ["new"]

@@ -23,6 +23,7 @@ class Phrases:
     """The sentences around the quotations, in one language."""
 
     found: str
+    weak: str
     nothing: str
     incomplete: str
     pending: str
@@ -37,6 +38,10 @@ ENGLISH = Phrases(
         "No language model is configured, so this is not a reasoned answer: "
         "these are the stored memories that fit the question best, in their own words."
     ),
+    weak=(
+        "No language model is configured, and no stored memory clearly answers the question. "
+        "These lie nearest to it, in their own words:"
+    ),
     nothing=(
         "The memories were searched, and nothing in them fits the question. "
         "(No language model is configured; this answer was made by search alone.)"
@@ -50,6 +55,7 @@ ENGLISH = Phrases(
 )
 CHINESE = Phrases(
     found="没有配置语言模型，因此这不是推理得出的回答：以下是记忆中与问题最相关的原文。",
+    weak="没有配置语言模型，也没有哪条记忆明确回答这个问题。以下是最接近的原文：",
     nothing="已检索全部记忆，没有找到与问题相关的内容。（没有配置语言模型，此回答仅由检索得出。）",
     incomplete="部分检索不可用（{names}），结果可能不完整。",
     pending="尚未处理",
@@ -65,17 +71,17 @@ def phrases_for(query: str) -> Phrases:
     return CHINESE if _HAN.search(query) and not _KANA.search(query) else ENGLISH
 
 
+def opening(phrases: Phrases, *, clear: bool, degraded: Sequence[str]) -> str:
+    """What is said before the evidence: how well it fits, and whether part of the search was left out."""
+    said = phrases.found if clear else phrases.weak
+    return said if not degraded else f"{said}\n\n{phrases.incomplete.format(names=', '.join(degraded))}"
+
+
 def compose(
-    facts: Sequence[Fact],
-    phrases: Phrases,
-    degraded: Sequence[str],
-    max_tokens: int,
-    count_tokens: Callable[[str], int],
+    before: str, facts: Sequence[Fact], phrases: Phrases, max_tokens: int, count_tokens: Callable[[str], int]
 ) -> tuple[str, tuple[Fact, ...]]:
     """The answer, and the facts it cites: as many as `max_tokens` allow, at least one."""
-    lines = [phrases.found, ""]
-    if degraded:
-        lines[1:1] = ["", phrases.incomplete.format(names=", ".join(degraded))]
+    lines = [before, ""]
     used = count_tokens("\n".join(lines))
     cited: list[Fact] = []
     for fact in facts:

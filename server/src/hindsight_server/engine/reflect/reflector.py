@@ -9,8 +9,8 @@ from typing import Protocol
 from hindsight_server.domain.errors import HindsightServerError, InvalidInput, ReflectFailed
 from hindsight_server.domain.model import Fact
 from hindsight_server.domain.text import clean_text
-from hindsight_server.engine.recall.types import Budget, RecallOutcome, RecallQuery
-from hindsight_server.engine.reflect.answer import compose, phrases_for
+from hindsight_server.engine.recall.types import Budget, RecallOutcome, RecallQuery, ScoredFact
+from hindsight_server.engine.reflect.answer import compose, opening, phrases_for
 from hindsight_server.engine.reflect.types import ReflectOutcome, ReflectQuery, ToolCall
 from hindsight_server.engine.retain.items import check_bank_id
 from hindsight_server.ports.analyzer import TextAnalyzer
@@ -20,7 +20,9 @@ from hindsight_server.ports.store import Store
 _log = logging.getLogger(__name__)
 
 _EVIDENCE = {Budget.LOW: 6, Budget.MID: 10, Budget.HIGH: 16}  # facts cited at most
-_WORTH_CITING = 0.4  # of the best fact's score; what lies far below it seldom answers the same question
+_WORTH_CITING = 0.1  # of the best fact's score; what lies further below it seldom answers the same question
+_CLEAR_COSINE = 0.25  # two texts below it share no subject, in every space that is used here
+_CLEAR_ARMS = {"exact", "keyword", "temporal"}  # the others bring what merely stands near
 _SEARCH_TOKENS = 4096
 _NEEDS_LLM = "Structured output needs a language model, and none is configured. The text holds the evidence."
 
@@ -65,16 +67,19 @@ class Reflector:
         found, call = await self._search(bank_id, words, asked)
         degraded = found.trace.degraded
         evidence = _worth_citing(found, asked.budget)
-        if not evidence and degraded:
+        clear = any(_is_clear(hit) for hit in evidence)
+        if not clear and degraded:
             raise ReflectFailed(
-                f"Part of the search failed ({', '.join(degraded)}) and the rest found nothing, so it can't be said "
-                "that there is nothing. Try again."
+                f"Part of the search failed ({', '.join(degraded)}) and the rest found nothing that fits, so it can't "
+                "be said whether there is an answer. Try again."
             )
         phrases = phrases_for(question)
         text: str = phrases.nothing
         cited: tuple[Fact, ...] = ()
         if evidence:
-            text, cited = compose(evidence, phrases, degraded, asked.max_tokens, self._analyzer.count_tokens)
+            facts = [hit.fact for hit in evidence]
+            before = opening(phrases, clear=clear, degraded=degraded)
+            text, cited = compose(before, facts, phrases, asked.max_tokens, self._analyzer.count_tokens)
         return ReflectOutcome(
             text=text,
             based_on=cited,
@@ -108,8 +113,13 @@ class Reflector:
         return found, call
 
 
-def _worth_citing(found: RecallOutcome, budget: Budget) -> list[Fact]:
+def _worth_citing(found: RecallOutcome, budget: Budget) -> list[ScoredFact]:
     if not found.results:
         return []
     floor = found.results[0].scores.final * _WORTH_CITING
-    return [hit.fact for hit in found.results[: _EVIDENCE[budget]] if hit.scores.final >= floor]
+    return [hit for hit in found.results[: _EVIDENCE[budget]] if hit.scores.final >= floor]
+
+
+def _is_clear(hit: ScoredFact) -> bool:
+    """Whether a fact shares words, a time or a meaning with the question, and does not only stand near."""
+    return not _CLEAR_ARMS.isdisjoint(hit.arms) or (hit.scores.semantic or 0.0) >= _CLEAR_COSINE
