@@ -42,6 +42,8 @@ def test_kinds(content: str, kind: ContentKind) -> None:
         "TODO: call Ann",
         "Shopping List: milk",
         "Name: John\nPhone: 12345\nAddress: Oslo",
+        "Host: localhost\nPort: 80\nUser: ann",
+        "Ann:",
         "Remember this: water the plants",
         "C:\\temp is full",
         "https://example.org/a: broken",
@@ -119,13 +121,24 @@ def test_an_object_with_a_list_of_messages() -> None:
     assert heard('{"messages": [{"role": "user", "content": "hi"}], "id": 7}') == [("user", "hi")]
 
 
+def test_a_heading_before_a_dialogue() -> None:
+    assert heard("Talk of May 7\n\nAnn: hi\nBob: hey\nAnn: bye") == [
+        (None, "Talk of May 7"),
+        ("Ann", "hi"),
+        ("Bob", "hey"),
+        ("Ann", "bye"),
+    ]
+    prose = "We spoke about it.\nAnn: she was late."
+    assert heard(prose) == [(None, prose)]
+
+
 NAMES = st.sampled_from(["Ann", "Bob", "王芳", "user", "assistant"])
 SAYINGS = st.text(
     st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"], exclude_characters=":："), min_size=1
 ).filter(lambda text: text.strip() == text)
 
 
-@given(st.lists(st.tuples(NAMES, SAYINGS), min_size=1, max_size=8))
+@given(st.lists(st.tuples(NAMES, SAYINGS.map(lambda text: f"{text}.")), min_size=1, max_size=8))
 def test_dialogues_come_back_whole(said: list[tuple[str, str]]) -> None:
     content = "\n".join(f"{name}: {text}" for name, text in said)
     split = split_turns(content)

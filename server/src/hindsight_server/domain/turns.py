@@ -87,7 +87,9 @@ def _list_in_object(content: str) -> int | None:
 
 def _from_json_lines(content: str, timestamp: datetime | None) -> SplitContent | None:
     elements: list[tuple[object, int, int]] = []
-    for line in re.finditer(r"[^\r\n]*\S[^\r\n]*", content):
+    for line in re.finditer(r"[^\r\n]+", content):
+        if line[0].isspace():
+            continue
         try:
             value, start, end = _decode(content, _skip(content, line.start()))
         except (ValueError, RecursionError):
@@ -179,47 +181,64 @@ def _from_dialogue(content: str, timestamp: datetime | None) -> SplitContent | N
     if not labels:
         return None
     turns: list[Turn] = []
-    for at, label in enumerate(labels):
-        limit = labels[at + 1].start() if at + 1 < len(labels) else len(content)
-        text = content[label.end() : limit].strip()
-        start = label.start() + len(label[0]) - len(label[0].lstrip())
-        end = max(label.end(), start + len(content[start:limit].rstrip()))
-        if not text:
-            continue
-        name = label["name"]
+    if heading := content[: labels[0].start()].strip():
+        start = _skip(content, 0)
+        turns.append(Turn(index=0, text=heading, timestamp=timestamp, start=start, end=start + len(heading)))
+    for label, text, start, end in _labelled(content, labels):
         stamp = label["bracketed"] or label["leading"] or label["aside"]
         turns.append(
             Turn(
                 index=len(turns),
                 text=text,
-                speaker=name,
-                role=ROLES.get(name.casefold()),
+                speaker=label["name"],
+                role=ROLES.get(label["name"].casefold()),
                 timestamp=parse_stamp(stamp, timestamp) or timestamp,
                 start=start,
                 end=end,
             )
         )
-    if not turns:
-        return None
-    return SplitContent(kind=ContentKind.DIALOGUE, turns=tuple(turns), units=tuple((t.start, t.end) for t in turns))
+    units = tuple((turn.start, turn.end) for turn in turns)
+    return SplitContent(kind=ContentKind.DIALOGUE, turns=tuple(turns), units=units)
+
+
+def _labelled(content: str, labels: list[re.Match[str]]) -> Iterator[tuple[re.Match[str], str, int, int]]:
+    """Each label with its words and the positions of both together; labels without words are left out."""
+    limits = [*(label.start() for label in labels[1:]), len(content)]
+    for label, limit in zip(labels, limits, strict=True):
+        text = content[label.end() : limit].strip()
+        if text:
+            start = _skip(content, label.start())
+            yield label, text, start, start + len(content[start:limit].rstrip())
 
 
 def _labels(content: str) -> list[re.Match[str]]:
     """The labels of a dialogue, or nothing when the text is none."""
     first = _LINE.match(content, _line_start(content))
-    if first is None or not (may_be_speaker(first["name"]) or is_speaker(first["name"])):
+    if "\n" not in content:
+        return [first] if first and is_speaker(first["name"]) and first.end() < len(content.rstrip()) else []
+    found = list(_LINE.finditer(content)) if ":" in content or "：" in content else []
+    counts = Counter(label["name"] for label in found)
+    has_speaker = any(is_speaker(name) for name in counts)
+    least = 2 if has_speaker else 1  # beside a speaker, a doubtful label is one only when it comes back
+    names = {name for name in counts if is_speaker(name) or (counts[name] >= least and may_be_speaker(name))}
+    kept = [label for label in found if label["name"] in names]
+    begins = has_speaker and first is not None and bool(kept) and kept[0].start() == first.start()
+    if not kept or not (begins or len(kept) > len(names) > 1) or _is_form(content, kept):
         return []
-    found = list(_LINE.finditer(content)) if "\n" in content else [first]
-    seen = Counter(label["name"] for label in found)
-    if is_speaker(first["name"]):
-        return [label for label in found if is_speaker(label["name"]) or _comes_back(label["name"], seen)]
-    repeated = [label for label in found if is_speaker(label["name"]) or may_be_speaker(label["name"])]
-    names = {label["name"] for label in repeated}
-    return repeated if len(names) >= 2 and len(repeated) > len(names) and repeated[0] is found[0] else []
+    return kept if next(_labelled(content, kept), None) else []
 
 
-def _comes_back(name: str, seen: Counter[str]) -> bool:
-    return seen[name] > 1 and may_be_speaker(name)
+_FORM_LINES = 3
+_FORM_WORDS = 4
+_SENTENCE = re.compile(r"[.!?。！？，]\s*$")
+
+
+def _is_form(content: str, labels: list[re.Match[str]]) -> bool:
+    """Whether the labels head the lines of a form: several, all different, each with a few words and no sentence."""
+    if len(labels) < _FORM_LINES or len({label["name"] for label in labels}) < len(labels):
+        return False
+    texts = [text for _, text, _, _ in _labelled(content, labels)]
+    return not any(_SENTENCE.search(text) or len(text.split()) > _FORM_WORDS for text in texts)
 
 
 def _line_start(content: str) -> int:

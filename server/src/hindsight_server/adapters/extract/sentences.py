@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator
 
 Span = tuple[int, int]
 
-_BOUNDARY = re.compile(
-    r"(?<=[.!?…])[\"'”’)\]]*\s+(?![a-z\s])|(?<=[。！？；])[”’」』）]*(?![”’」』）。！？；])|\s*\n\s*"
-)
+_BOUNDARY = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?![a-z\s])|(?<=[。！？；])[”’」』）]*(?![”’」』）。！？；])|\n\s*")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:mr|mrs|ms|dr|prof|st|sr|jr|vs|etc|inc|ltd|no|approx|dept|fig|e\.g|i\.e|u\.s|a\.m|p\.m)|\b[A-Z])\.$",
     re.IGNORECASE,
