@@ -16,7 +16,7 @@ from .conftest import Engine
 @pytest.fixture
 async def filled(engine: Engine) -> Engine:
     items = [
-        ItemInput(content="Ann met Carol in Oslo.", tags=["user:a"]),
+        ItemInput(content="Ann met Carol in Oslo.", tags=["user:a"], entities=[{"text": "Ann"}]),
         ItemInput(content="Carol likes Oslo.", tags=["user:b", "x"]),
     ]
     await engine.retain("b", items)
@@ -31,7 +31,13 @@ async def test_entities_are_listed_and_shown_with_visible_facts_only(filled: Eng
     detail = await entities.get("b", oslo.entity_id)
     assert len(detail.facts) == 2
     only_b = TagLeaf(frozenset({"user:b"}), TagsMatch.ANY_STRICT)
-    assert [fact.text for fact in (await entities.get("b", oslo.entity_id, only_b)).facts] == ["Carol likes Oslo."]
+    filtered = await entities.get("b", oslo.entity_id, only_b)
+    assert [fact.text for fact in filtered.facts] == ["Carol likes Oslo."]
+    assert filtered.entity.mention_count == 1
+    assert filtered.entity.first_seen == filtered.entity.last_seen == filtered.facts[0].mentioned_at
+    ann = next(entity for entity in page.items if entity.name == "Ann")
+    with pytest.raises(NotFound):
+        await entities.get("b", ann.entity_id, only_b)
     assert "Ann" not in {entity.name for entity in (await entities.list("b", only_b)).items}
     with pytest.raises(NotFound):
         await entities.get("b", "no such entity")

@@ -202,6 +202,18 @@ async def test_a_failed_operation_can_be_tried_again(engine: Engine, runner: Job
     assert (await status(engine)).status == "completed"
 
 
+async def test_a_cancelled_retain_keeps_its_words_and_can_be_taken_up_again(engine: Engine) -> None:
+    outcome = await engine.retain("b", [ItemInput(content="Ann moved.")], run_async=True)
+    assert outcome.operation_id
+    await engine.operations.cancel("b", outcome.operation_id)
+    assert await engine.jobs.run_until_idle() == 0
+    assert await engine.texts("b", "pending") == ["Ann moved."]
+    await engine.operations.retry("b", outcome.operation_id)
+    assert await engine.jobs.run_until_idle() == 1
+    assert await engine.texts("b", "valid") == ["Ann moved."]
+    assert await engine.texts("b", "pending") == []
+
+
 async def test_a_retain_whose_bank_is_deleted_writes_nothing(engine: Engine) -> None:
     outcome = await engine.retain("b", [ItemInput(content="Ann moved.")], run_async=True)
     job = await engine.store.claim_operation(("retain",), engine.clock.now(), 30.0)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from hindsight_server.domain.errors import NotFound
 from hindsight_server.domain.model import Fact
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.ports.records import Entity, FactFilter, Page
 from hindsight_server.ports.store import Store
+
+_COUNTED = 1000  # newest visible facts from which the dates of an entity are taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,20 @@ class Entities:
     async def get(
         self, bank_id: str, entity_id: str, tags: TagFilter | None = None, fact_limit: int = 20
     ) -> EntityDetail:
-        """One entity with its newest visible facts. Raises NotFound."""
+        """One entity with its newest visible facts; with a tag filter its count and dates cover only those.
+
+        Raises:
+            NotFound: there is no such entity, or no visible fact names it.
+        """
         entity = await self._store.get_entity(bank_id, entity_id)
-        facts = await self._store.list_facts(bank_id, FactFilter(entity_id=entity_id, tags=tags), fact_limit, 0)
-        return EntityDetail(entity, facts.items)
+        wanted = FactFilter(entity_id=entity_id, tags=tags)
+        page = await self._store.list_facts(bank_id, wanted, fact_limit if tags is None else _COUNTED, 0)
+        if tags is None:
+            return EntityDetail(entity, page.items)
+        if not page.total:
+            raise NotFound(f"Entity '{entity_id}' not found.")
+        seen = [fact.mentioned_at for fact in page.items if fact.mentioned_at]
+        visible = replace(
+            entity, mention_count=page.total, first_seen=min(seen, default=None), last_seen=max(seen, default=None)
+        )
+        return EntityDetail(visible, page.items[:fact_limit])

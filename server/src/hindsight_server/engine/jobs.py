@@ -130,7 +130,7 @@ class JobRunner:
         except asyncio.CancelledError:
             if not work.done():
                 await _ended(work)
-                await self._store.finish_operation(job, "pending", self._clock.now())
+                await self._store.finish_operation(job, "pending", self._clock.now(), result=job.result)
             raise
         finally:
             await _ended(work, lease)
@@ -140,7 +140,7 @@ class JobRunner:
         if job.attempts > self._options.max_attempts:
             # Only a job that takes its process down with it gets here: other failures are counted when they happen.
             told = f"gave up after {self._options.max_attempts} tries that never came to an end"
-            await self._store.finish_operation(job, "failed", self._clock.now(), error=told)
+            await self._store.finish_operation(job, "failed", self._clock.now(), result=job.result, error=told)
             return
         try:
             result = await self._handlers[job.type](job)
@@ -163,11 +163,13 @@ class JobRunner:
             exc_info=error,
         )
         if lasting:
-            await self._store.finish_operation(job, "failed", now, error=told)
+            await self._store.finish_operation(job, "failed", now, result=job.result, error=told)
         else:
             delay = self._options.backoff_seconds * 4 ** max(0, job.attempts - 1)
             retry_at = now + timedelta(seconds=delay)
-            await self._store.finish_operation(job, "pending", now, error=told, retry_at=retry_at)
+            await self._store.finish_operation(
+                job, "pending", now, result=job.result, error=told, retry_at=retry_at
+            )
 
     async def _keep_lease(self, job: Operation) -> None:
         """Renew the lease; returns when the job was cancelled or deleted."""

@@ -38,6 +38,7 @@ from hindsight_server.ports.store import Store
 
 RETAIN = "retain"  # the type of operations and jobs
 
+_EXTRACT_AT_ONCE = 200  # items; between two such slices a cancelled request stops
 _TRIES = 5  # against writers of the same document; the last one keeps no chunk, so that it can't be stale
 
 
@@ -149,7 +150,7 @@ class Retainer:
             return await self._finish(operation, [replace(part, stored_hashes=frozenset()) for part in parts])
 
     async def _finish(self, operation: Operation, parts: Sequence[Part]) -> Mapping[str, Any]:
-        prepared = await asyncio.to_thread(prepare, parts, self._extractor, self._indexer)
+        prepared = await self._prepared(parts)
         documents, unencoded = await self._encoded(prepared.documents)
         result = _result(documents, prepared, unencoded)
         write = RetainWrite(
@@ -165,7 +166,7 @@ class Retainer:
     async def _extract_again(self, bank_id: str, document_id: str) -> Mapping[str, Any]:
         for attempt in range(1, _TRIES + 1):
             parts = await self._stored_parts(bank_id, document_id)
-            prepared = await asyncio.to_thread(prepare, parts, self._extractor, self._indexer)
+            prepared = await self._prepared(parts)
             documents, unencoded = await self._encoded(prepared.documents)
             try:
                 await self._store.retain(
@@ -192,7 +193,7 @@ class Retainer:
         self, bank_id: str, parts: Sequence[Part], asked: str, operation_id: str | None, run_async: bool
     ) -> RetainOutcome:
         state = FactState.PENDING if run_async else FactState.VALID
-        prepared = await asyncio.to_thread(prepare, parts, self._extractor, self._indexer, state)
+        prepared = await self._prepared(parts, state)
         documents, unencoded = (list(prepared.documents), 0) if run_async else await self._encoded(prepared.documents)
         now = self._clock.now()
         result = _result(documents, prepared, unencoded)
@@ -248,6 +249,20 @@ class Retainer:
                     part = replace(part, stored_hashes=frozenset(state.chunk_hashes))
             with_hashes.append(part)
         return with_hashes
+
+    async def _prepared(self, parts: Sequence[Part], state: FactState = FactState.VALID) -> Prepared:
+        """The parts extracted and indexed in worker threads, a slice at a time."""
+        slices = [
+            await asyncio.to_thread(
+                prepare, parts[start : start + _EXTRACT_AT_ONCE], self._extractor, self._indexer, state
+            )
+            for start in range(0, len(parts), _EXTRACT_AT_ONCE)
+        ]
+        return Prepared(
+            tuple(document for one in slices for document in one.documents),
+            sum(one.input_tokens for one in slices),
+            sum(one.output_tokens for one in slices),
+        )
 
     async def _encoded(self, documents: Sequence[DocumentWrite]) -> tuple[list[DocumentWrite], int]:
         """The documents with vectors, and the number of facts that got none because the model is away."""
