@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from llama_index.core.base.llms.types import ChatMessage
@@ -84,15 +85,17 @@ class MemoryBase(BaseMemory):
         if self.chat_history_limit <= 0:
             raise SettingsError(f"chat_history_limit must be a positive number, not {self.chat_history_limit}")
         self._operations = operations
-        known = self.conversation
-        self._session = Session(
-            operations.new_log() if known is None else ConversationLog.from_dict(known),
+        self._session = self._begin(self.chat_history, self.conversation)
+        self._sync_fields()
+
+    def _begin(self, messages: Sequence[ChatMessage] = (), known: dict[str, Any] | None = None) -> Session:
+        return Session(
+            self._operations.new_log() if known is None else ConversationLog.from_dict(known),
             limit=self.chat_history_limit,
             template=self.system_prompt,
-            messages=self.chat_history,
+            messages=messages,
             complete=known is None or bool(known.get("complete")),
         )
-        self._sync_fields()
 
     @classmethod
     def from_client(  # noqa: PLR0913 - the documented signature
@@ -239,11 +242,35 @@ class MemoryBase(BaseMemory):
         # Fields say everything; what is private is built again from them. None of them holds a key.
         return {**BaseModel.__getstate__(self), "__pydantic_private__": None}
 
-    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        twin = self.model_copy()
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy that shares the client and goes on by itself in the same document, with the same messages.
+
+        Args:
+            update: at most ``bank_id``. A copy for another bank is a new conversation, so that nobody's words come
+                before another one's eyes.
+            deep: makes no difference.
+
+        Raises:
+            SettingsError: ``update`` holds anything else; make a new memory instead.
+        """
+        changes = dict(update or {})
+        if unknown := sorted(set(changes) - {"bank_id"}):
+            raise SettingsError(f"a copy cannot change {', '.join(unknown)}; make a new memory instead")
+        twin = self.__copy__()
+        if changes.get("bank_id", self.bank_id) != self.bank_id:
+            twin.__dict__["bank_id"] = changes["bank_id"]  # the field itself is frozen
+            twin._session = twin._begin()
+            twin._sync_fields()
+        return twin
+
+    def __copy__(self) -> Self:
+        twin = super().__copy__()
         twin._session = self._session.copy()
         twin._sync_fields()
         return twin
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        return self.__copy__()
 
 
 def _resolved(operations: MemoryOperations) -> dict[str, Any]:

@@ -27,8 +27,8 @@ def stored_turns(messages: Sequence[ChatMessage], template: str) -> list[Turn]:
     ``datetime``) in ``additional_kwargs`` are carried.
     """
     turns = []
-    for message, following in zip(messages, [*messages[1:], None], strict=True):
-        interim = _calls_tool(message) or (following is not None and _reports_tool(following))
+    for position, message in enumerate(messages, start=1):
+        interim = _calls_tool(message) or any(map(_reports_tool, messages[position : position + 1]))
         if _reports_tool(message) or (interim and message.role != MessageRole.USER):
             continue
         turn = clean_turn(_turn(message), [template])
