@@ -70,21 +70,26 @@ def inspect_database(path: Path, known: tuple[Migration, ...]) -> None:
     it. Raises DataFolderError as `Store.open` says.
     """
     log = path.with_name(path.name + "-wal")
+    with_log = log.exists() and log.stat().st_size > 0
     if not path.exists() or path.stat().st_size == 0:
-        if log.exists() and log.stat().st_size > 0:
+        if with_log:
             raise DataFolderCorrupt(
                 f"{log} is there, but not the database it belongs to. Restore {path} from a backup."
             )
         return
-    with _read_only(path) as connection:
+    with _read_only(path, with_log=with_log) as connection:
         check_migrations(connection, path, known)
         _check_pages(connection, path)
 
 
 @contextmanager
-def _read_only(path: Path) -> Iterator[apsw.Connection]:
-    # A log that a crash left can only be read with a lock for itself alone, and that needs a file opened for writing.
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+def _read_only(path: Path, *, with_log: bool) -> Iterator[apsw.Connection]:
+    if with_log:
+        # A log that a crash left is read with a lock for itself alone, and that needs a file opened for writing.
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    else:
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        connection = apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
     try:
         # Closing would otherwise write the log into the database.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)

@@ -1,0 +1,39 @@
+"""What every store must do, as tests that a new store inherits.
+
+A test module of the store subclasses `StoreContract` and gives three fixtures: ``store``, an open `Store` without
+data; ``reopen``, an async function that closes it and opens the same data again; ``dump``, an async function that
+returns every value of every table as text. `StoreMachine` compares random operations with a model; it is run through
+its ``TestCase``.
+
+Example:
+    >>> class TestMyStore(StoreContract):
+    ...     pass
+
+Limits and offsets are never negative here: callers refuse them.
+"""
+
+from hindsight_server.testing.store_contract.banks import BankContract
+from hindsight_server.testing.store_contract.concurrency import ConcurrencyContract
+from hindsight_server.testing.store_contract.facts import FactContract
+from hindsight_server.testing.store_contract.machine import StoreMachine
+from hindsight_server.testing.store_contract.operations import ForgettingContract, OperationContract
+from hindsight_server.testing.store_contract.recall import RecallContract
+from hindsight_server.testing.store_contract.restart import RestartContract
+from hindsight_server.testing.store_contract.retaining import FinishContract, RetainContract
+
+
+class StoreContract(
+    BankContract,
+    RetainContract,
+    FinishContract,
+    FactContract,
+    RecallContract,
+    OperationContract,
+    ForgettingContract,
+    ConcurrencyContract,
+    RestartContract,
+):
+    """All of them."""
+
+
+__all__ = ["StoreContract", "StoreMachine"]

@@ -1,0 +1,51 @@
+"""What every store still knows after it was closed and opened again."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from hindsight_server.domain.errors import HindsightServerError
+from hindsight_server.ports.store import Store
+from hindsight_server.testing.store_contract.builders import NOW, appended, operation, put, write
+
+Reopen = Callable[[], Awaitable[Store]]
+
+
+class RestartContract:
+    """Everything, and its counters too."""
+
+    async def test_everything_is_there(self, store: Store, reopen: Reopen) -> None:
+        await put(store, "b", "d", "one", names=["Ann"])
+        await store.add_operation(operation("b", "o", payload={"x": [1]}))
+        before = await store.snapshot("b", 0, 0)
+        store = await reopen()
+        after = await store.snapshot("b", 0, 0)
+        assert (after.rows, after.version) == (before.rows, before.version)
+        assert (await store.get_document("b", "d")).text == "one"
+        claimed = await store.claim_operation(["retain"], NOW, 10)
+        assert claimed is not None
+        assert claimed.payload == {"x": [1]}
+
+    async def test_numbers_of_deleted_facts_are_not_used_again(self, store: Store, reopen: Reopen) -> None:
+        await put(store, "b", "d", "one", "two")
+        mark = await store.snapshot("b", 0, 0)
+        await store.delete_document("b", "d", NOW)
+        store = await reopen()
+        await put(store, "b", "d", "three")
+        seen = await store.snapshot("b", mark.rows[-1].seq, mark.version)
+        assert (len(seen.rows), seen.removed.tolist(), seen.rebuild) == (1, [row.seq for row in mark.rows], False)
+
+    async def test_appending_goes_on(self, store: Store, reopen: Reopen) -> None:
+        await store.retain(write("b", appended("d", "one")))
+        store = await reopen()
+        await store.retain(write("b", appended("d", "two")))
+        assert (await store.get_document("b", "d")).text == "one\ntwo"
+
+    async def test_a_closed_store_says_so(self, store: Store) -> None:
+        await store.ping()
+        await store.close()
+        await store.close()
+        with pytest.raises(HindsightServerError):
+            await store.ping()
