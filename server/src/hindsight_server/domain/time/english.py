@@ -122,6 +122,8 @@ def _step(match: re.Match[str], anchor: Anchor) -> Span | None:
     """Last week, this spring, next Friday."""
     way, name = match["way"].lower(), match["name"].lower()
     count = _STEPS.get(way, 1)
+    if way == "this" and match["name"] in ("sun", "sat", "mon", "mar"):
+        return None
     if name in WEEKDAYS:
         if way in ("coming", "this coming"):
             return cal.coming_weekday(WEEKDAYS[name], anchor.day)

@@ -17,16 +17,21 @@ _WORD = re.compile(r"[a-z]+\d?")
 _DIGIT = re.compile(r"\d")
 _ENGLISH_TRIGGERS = frozenset().union(*(rule.triggers for rule in english.RULES)) - {"#"}
 _CHINESE_TRIGGERS = frozenset().union(*(rule.triggers for rule in chinese.RULES))
-_FULL_WIDTH = str.maketrans("０１２３４５６７８９：／", "0123456789:/")
+# Full-width digits and traditional characters, one for one, so that positions stay what they are.
+_READABLE = str.maketrans(
+    "０１２３４５６７８９：／週禮後個兩過點號鐘時這國慶聖誕勞動節兒從會將準備計劃",
+    "0123456789:/周礼后个两过点号钟时这国庆圣诞劳动节儿从会将准备计划",
+)
 _YEARS = range(1000, 3000)  # what lies outside is no date of anybody's memory, and zone arithmetic may fail there
 
 
 def find_times(text: str, anchor: datetime) -> list[TimeMention]:
     """Find the English and Chinese time expressions of a text, in order, without overlaps.
 
-    Coarse expressions cover all of what they name ("2015" is that year); relative ones are counted from `anchor` in its
-    time zone; weeks begin on Monday; a weekday or month without a year is the latest one, or the coming one where
-    the text speaks of the future. Impossible dates are left out. Never raises for any text.
+    Coarse expressions cover all of what they name ("2015" is that year). Relative ones are counted from `anchor` in its
+    time zone. Weeks begin on Monday; "last Friday" is the latest before today, "next Friday" that of next week. A
+    weekday or month without a year is the latest one, or the coming one where the text speaks of the future.
+    Impossible dates are left out. Never raises for any text.
 
     Args:
         text: any text.
@@ -38,7 +43,7 @@ def find_times(text: str, anchor: datetime) -> list[TimeMention]:
     """
     written = text
     if not text.isascii():
-        text = text.translate(_FULL_WIDTH)
+        text = text.translate(_READABLE)
     rules = _rules_for(text)
     if not rules:
         return []
