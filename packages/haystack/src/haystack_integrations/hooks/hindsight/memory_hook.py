@@ -1,0 +1,159 @@
+"""The memory hook: recalls before a run, stores after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from haystack.components.agents.state.state_utils import replace_values
+from haystack.core.serialization import default_from_dict, default_to_dict
+from haystack.dataclasses import ChatRole
+
+from haystack_integrations.tools.hindsight.automatic import AutomaticMemory
+from haystack_integrations.tools.hindsight.factory import memory_from
+from haystack_integrations.tools.hindsight.messages import DEFAULT_MEMORY_PROMPT, inject, restore
+from hindsight_adapter_core import MemoryOperations, dump_options, load_options
+
+__all__ = ["HindsightMemoryHook"]
+
+
+_OWN_ARGUMENTS = (
+    "bank_id_from",
+    "conversation_id_from",
+    "auto_recall",
+    "auto_retain",
+    "max_recall_results",
+    "memory_prompt_template",
+)
+
+
+class HindsightMemoryHook:
+    """Register one object at both points, and plain ``agent.run()`` remembers.
+
+    The bank (and the conversation) of a run are looked up in ``hook_context`` and then in the agent's state, under
+    the names given here; the bank falls back to ``bank_id``.
+
+    Args:
+        bank_id: the bank of runs that name none.
+        bank_id_from: name under which a run carries its bank.
+        conversation_id_from: name under which a run carries its conversation.
+        auto_recall, auto_retain, max_recall_results, memory_prompt_template: as in the wrapper; both are on.
+        **options: ``client``, ``hindsight_api_url``, ``api_key`` and the memory options of
+            :func:`haystack_integrations.tools.hindsight.create_hindsight_tools`.
+
+    Raises:
+        SettingsError: a value is out of its range.
+
+    Example::
+
+        memory = HindsightMemoryHook(hindsight_api_url="http://localhost:8888")
+        agent = Agent(chat_generator=..., hooks={"before_run": [memory], "after_run": [memory]})
+        agent.run(messages=[...], hook_context={"bank_id": "user-123"})
+    """
+
+    allowed_hook_points = ("before_run", "after_run")
+    is_hindsight_memory = True
+
+    def __init__(  # noqa: PLR0913 - keyword-only settings of one object
+        self,
+        *,
+        bank_id: str | None = None,
+        bank_id_from: str = "bank_id",
+        conversation_id_from: str = "conversation_id",
+        auto_recall: bool = True,
+        auto_retain: bool = True,
+        max_recall_results: int = 10,
+        memory_prompt_template: str = DEFAULT_MEMORY_PROMPT,
+        **options: Any,
+    ) -> None:
+        self.bank_id_from = bank_id_from
+        self.conversation_id_from = conversation_id_from
+        self.memory: MemoryOperations = memory_from({"bank_id": bank_id, **options})
+        self._automatic = AutomaticMemory(
+            memory=self.memory,
+            auto_recall=auto_recall,
+            auto_retain=auto_retain,
+            max_recall_results=max_recall_results,
+            memory_prompt_template=memory_prompt_template,
+        )
+
+    def run(self, state: Any) -> None:
+        """Called by the agent at either point; which one it is shows in the state."""
+        messages = state.data["messages"]
+        if not _is_over(state):
+            self._put(state, self._automatic.recall_block(messages, self._named(state, self.bank_id_from)))
+            return
+        self._take(state)
+        self._automatic.store(
+            state.data["messages"],
+            bank_id=self._named(state, self.bank_id_from),
+            conversation_id=self._named(state, self.conversation_id_from),
+        )
+
+    async def run_async(self, state: Any) -> None:
+        """Async twin of :meth:`run`."""
+        messages = state.data["messages"]
+        if not _is_over(state):
+            block = await self._automatic.recall_block_async(messages, self._named(state, self.bank_id_from))
+            self._put(state, block)
+            return
+        self._take(state)
+        await self._automatic.store_async(
+            state.data["messages"],
+            bank_id=self._named(state, self.bank_id_from),
+            conversation_id=self._named(state, self.conversation_id_from),
+        )
+
+    def _named(self, state: Any, name: str) -> str | None:
+        context = state.data.get("hook_context") or {}
+        value = context.get(name) or state.data.get(name)
+        return str(value) if value else None
+
+    @staticmethod
+    def _put(state: Any, block: str | None) -> None:
+        if block is not None:
+            messages = state.data["messages"]
+            own_prompt = 1 if messages and messages[0].is_from(ChatRole.SYSTEM) else 0
+            changed = inject(messages, block, own_prompt=own_prompt)
+            state.set("messages", changed, handler_override=replace_values)
+
+    @staticmethod
+    def _take(state: Any) -> None:
+        state.set("messages", restore(state.data["messages"]), handler_override=replace_values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, without the key."""
+        options = dump_options(self.memory.options, hindsight_api_url=self.memory.handle.url)
+        dumped: dict[str, Any] = default_to_dict(
+            self,
+            bank_id_from=self.bank_id_from,
+            conversation_id_from=self.conversation_id_from,
+            auto_recall=self._automatic.auto_recall,
+            auto_retain=self._automatic.auto_retain,
+            max_recall_results=self._automatic.max_recall_results,
+            memory_prompt_template=self._automatic.memory_prompt_template,
+            **options,
+        )
+        return dumped
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> HindsightMemoryHook:
+        """The inverse of :meth:`to_dict`; the key is read from ``HINDSIGHT_API_KEY``."""
+        parameters = dict(data["init_parameters"])
+        arguments = {name: parameters.pop(name) for name in _OWN_ARGUMENTS if name in parameters}
+        loaded: HindsightMemoryHook = default_from_dict(
+            cls, {**data, "init_parameters": {**vars(load_options(parameters)), **arguments}}
+        )
+        return loaded
+
+    def close(self) -> None:
+        """Release the HTTP session; it opens again at the next run."""
+        self.memory.close()
+
+    async def close_async(self) -> None:
+        """Async twin of :meth:`close`."""
+        await self.memory.aclose()
+
+
+def _is_over(state: Any) -> bool:
+    # The agent sets a reason when it stops, and only then; a hook may have stopped it before the first step.
+    return state.data.get("exit_reason") is not None

@@ -1,0 +1,84 @@
+"""One agent run with an enriched system prompt, on every Haystack that has an Agent.
+
+* An Agent with hooks (Haystack 3) renders its system prompt as a template when a run begins, and takes no other one.
+  A hook of this run alone appends the memory block afterwards. The hook sits on a shallow copy of the agent, so that
+  runs side by side never see each other's block.
+* An Agent whose ``run`` takes ``system_prompt`` gets it, as does anything that merely behaves like an agent.
+* An Agent with neither (Haystack 2.12) is run as a shallow copy with the prompt in place.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+from haystack.components.agents import Agent
+from haystack.components.agents.state.state_utils import replace_values
+
+from .messages import inject, restore
+
+__all__ = ["PreparedRun", "prepare_run"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedRun:
+    """What to call: ``agent.run(messages=..., **arguments)``."""
+
+    agent: Any
+    arguments: dict[str, Any]
+
+    def finish(self, result: dict[str, Any]) -> dict[str, Any]:
+        """The run's result without the injected block."""
+        messages = result.get("messages") if isinstance(result, dict) else None
+        if isinstance(messages, list):
+            result["messages"] = restore(messages)
+        return result
+
+
+class _InjectOnce:
+    """A ``before_run`` hook that lives for one run."""
+
+    def __init__(self, block: str | None, base: str | None, own_prompt: int) -> None:
+        self._block = block
+        self._base = base
+        self._own_prompt = own_prompt
+
+    def run(self, state: Any) -> None:
+        changed = inject(state.get("messages"), self._block, own_prompt=self._own_prompt, base=self._base)
+        state.set("messages", changed, handler_override=replace_values)
+
+    async def run_async(self, state: Any) -> None:
+        self.run(state)
+
+
+def _with_hook(agent: Any, hook: _InjectOnce) -> Any:
+    twin = copy.copy(agent)
+    twin.hooks = {**agent.hooks, "before_run": [*agent.hooks.get("before_run", ()), hook]}
+    return twin
+
+
+def prepare_run(agent: Any, *, system_prompt: str | None, block: str | None) -> PreparedRun:
+    """How to run ``agent`` with ``system_prompt`` (``None``: its own) and the memory block behind it."""
+    if system_prompt is None and block is None:
+        return PreparedRun(agent=agent, arguments={})
+    own = system_prompt if system_prompt is not None else getattr(agent, "system_prompt", None)
+    if isinstance(agent, Agent) and hasattr(agent, "hooks"):
+        # Its system prompt renders to exactly one message, in front of all others.
+        hook = _InjectOnce(block, system_prompt, own_prompt=0 if agent.system_prompt is None else 1)
+        return PreparedRun(agent=_with_hook(agent, hook), arguments={})
+    prompt = "\n\n".join(part for part in (own, block) if part)
+    if isinstance(agent, Agent) and "system_prompt" not in inspect.signature(agent.run).parameters:
+        twin = copy.copy(agent)
+        twin.system_prompt = prompt
+        return PreparedRun(agent=twin, arguments={})
+    return PreparedRun(agent=agent, arguments={"system_prompt": prompt})
+
+
+def remembers_by_hook(agent: Any) -> bool:
+    """True when the agent has a memory hook of its own, so that nothing is recalled or stored twice."""
+    hooks = getattr(agent, "hooks", None)
+    if not isinstance(hooks, dict):
+        return False
+    return any(getattr(hook, "is_hindsight_memory", False) for point in hooks.values() for hook in point)
