@@ -45,21 +45,48 @@ def test_terms_are_counted() -> None:
     assert words.tokens > 0
 
 
-class BrokenEmbedder(HashingEmbedder):
-    """Fails from the second slice on, as a model that is lost half way."""
+class TwoSpaces(HashingEmbedder):
+    """Chinese text has a space of its own, and that one can't be loaded."""
 
-    calls = 0
+    @property
+    def spaces(self) -> tuple[str, ...]:
+        return (*super().spaces, "multilingual")
+
+    def space_of(self, text: str) -> str:
+        return super().space_of(text) if text.isascii() else "multilingual"
 
     def encode(self, texts: Sequence[str]) -> list[Encoding]:
-        self.calls += 1
-        if self.calls > 1:
-            raise EmbeddingUnavailable("the model is gone")
+        if any(self.space_of(text) == "multilingual" for text in texts):
+            raise EmbeddingUnavailable("the multilingual model is gone")
         return super().encode(texts)
 
 
-async def test_texts_that_no_model_encodes_are_counted(caplog: pytest.LogCaptureFixture) -> None:
-    indexer = Indexer(Analyzer(), BrokenEmbedder())
-    encodings = await indexer.encode([f"text {n}" for n in range(100)])
-    assert [encoding is None for encoding in encodings] == [False] * 64 + [True] * 36
-    assert indexer.unencoded_facts == 36
-    assert "the model is gone" in caplog.text
+async def test_a_missing_model_leaves_only_its_own_texts_without_vectors(caplog: pytest.LogCaptureFixture) -> None:
+    indexer = Indexer(Analyzer(), TwoSpaces())
+    texts = ["你好" if n == 70 else f"text {n}" for n in range(150)]
+    encodings = await indexer.encode(texts)
+    assert [at for at, encoding in enumerate(encodings) if encoding is None] == [70]
+    (expected,) = HashingEmbedder().encode(["text 149"])
+    last = encodings[149]
+    assert last
+    assert (last.vector == expected.vector).all()
+    assert indexer.unencoded_facts == 1
+    assert "the multilingual model is gone" in caplog.text
+
+
+class NeverReady(HashingEmbedder):
+    """A model that does not finish loading in time."""
+
+    ready = False
+
+    def wait_ready(self, timeout: float) -> bool:
+        return False
+
+
+async def test_a_model_that_is_still_loading_is_not_waited_for_longer_than_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    indexer = Indexer(Analyzer(), NeverReady(), wait_seconds=0.01)
+    assert await indexer.encode(["a", "b"]) == [None, None]
+    assert indexer.unencoded_facts == 2
+    assert "still being loaded" in caplog.text

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
 
-from hindsight_server.domain.errors import Conflict, InvalidInput
+from hindsight_server.adapters.embed.hashing import HashingEmbedder
+from hindsight_server.adapters.extract import BuiltinExtractor
+from hindsight_server.adapters.text import Analyzer
+from hindsight_server.domain.errors import Conflict, EmbeddingUnavailable, InvalidInput
 from hindsight_server.domain.model import Fact, FactState
 from hindsight_server.engine.banks import BankInput
-from hindsight_server.engine.retain import ItemInput
+from hindsight_server.engine.indexing import Indexer
+from hindsight_server.engine.jobs import JobRunner
+from hindsight_server.engine.retain import ItemInput, Retainer
+from hindsight_server.ports.embedder import Encoding
 from hindsight_server.ports.records import FLAG_PENDING, DocumentFilter, FactFilter
 
 from .conftest import Engine
@@ -215,3 +222,29 @@ async def test_a_named_strategy_is_followed(engine: Engine) -> None:
     with pytest.raises(InvalidInput) as refusal:
         await engine.retain("b", [ItemInput(content="fine"), ItemInput(content=text, strategy="none")])
     assert refusal.value.field == "items[1].strategy"
+
+
+class AwayEmbedder(HashingEmbedder):
+    """A model that can't be loaded, until it can."""
+
+    away = True
+
+    def encode(self, texts: Sequence[str]) -> list[Encoding]:
+        if self.away:
+            raise EmbeddingUnavailable("the model file is damaged")
+        return super().encode(texts)
+
+
+async def test_without_a_model_facts_are_stored_and_found_by_words_and_get_their_vectors_later(engine: Engine) -> None:
+    embedder = AwayEmbedder()
+    analyzer = Analyzer()
+    retainer = Retainer(engine.store, BuiltinExtractor(analyzer), Indexer(analyzer, embedder), engine.clock)
+    outcome = await retainer.retain("b", [ItemInput(content="Ann ran a race.", document_id="d")])
+    assert (outcome.fact_count, outcome.unencoded_count) == (1, 1)
+    assert len((await engine.store.postings("b", {"race": 0}))["race"][0]) == 1
+
+    embedder.away = False
+    await retainer.reprocess("b", "d")
+    assert await JobRunner(engine.store, engine.clock, handlers={"retain": retainer.run_job}).run_until_idle() == 1
+    snapshot = await engine.store.snapshot("b", 0, 0)
+    assert len(snapshot.vectors["hashing-384"][0]) == len(snapshot.rows) == 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -98,15 +98,42 @@ class Indexer:
         """An encoding for each text, made in worker threads; None for those that no model could encode."""
         if not texts:
             return []
+        failed: dict[str, str] = {}
+        if not self._embedder.ready and not await asyncio.to_thread(self._embedder.wait_ready, self._wait_seconds):
+            failed[self._embedder.spaces[0]] = self._embedder.failure or "its model is still being loaded"
         encodings: list[Encoding | None] = []
-        try:
-            if not self._embedder.ready:
-                await asyncio.to_thread(self._embedder.wait_ready, self._wait_seconds)
-            for start in range(0, len(texts), _ENCODE_AT_ONCE):
-                encodings += await asyncio.to_thread(self._embedder.encode, texts[start : start + _ENCODE_AT_ONCE])
-        except EmbeddingUnavailable as error:
-            missing = len(texts) - len(encodings)
+        for start in range(0, len(texts), _ENCODE_AT_ONCE):
+            encodings += await asyncio.to_thread(self._encode_slice, texts[start : start + _ENCODE_AT_ONCE], failed)
+        if failed:
+            missing = sum(encoding is None for encoding in encodings)
             self.unencoded_facts += missing
-            _log.warning("%d facts are stored without a vector, to be found by words only: %s", missing, error)
-            encodings += [None] * missing
+            reasons = "; ".join(f"space '{space}': {reason}" for space, reason in failed.items())
+            _log.warning(
+                "%d facts get no vector and are found by words only, until their documents are reprocessed; %s",
+                missing,
+                reasons,
+            )
+        return encodings
+
+    def _encode_slice(self, texts: Sequence[str], failed: dict[str, str]) -> list[Encoding | None]:
+        """Encode texts; a space that fails is noted in `failed`, and leaves only its own texts without a vector."""
+        if not failed:
+            try:
+                return [*self._embedder.encode(texts)]
+            except EmbeddingUnavailable:
+                _log.debug("encoding space by space, to find the one that fails", exc_info=True)
+        by_space: defaultdict[str, list[int]] = defaultdict(list)
+        for position, text in enumerate(texts):
+            by_space[self._embedder.space_of(text)].append(position)
+        encodings: list[Encoding | None] = [None] * len(texts)
+        for space, positions in by_space.items():
+            if space in failed:
+                continue
+            try:
+                made = self._embedder.encode([texts[position] for position in positions])
+            except EmbeddingUnavailable as error:
+                failed[space] = str(error)
+            else:
+                for position, encoding in zip(positions, made, strict=True):
+                    encodings[position] = encoding
         return encodings
