@@ -25,7 +25,7 @@ from hindsight_server.engine.recall.reranking import (
     rows_to_compare,
     word_weights,
 )
-from hindsight_server.engine.recall.results import ResultBuilder
+from hindsight_server.engine.recall.results import BankMoved, ResultBuilder
 from hindsight_server.engine.recall.run import Run
 from hindsight_server.engine.recall.scope import scope_of
 from hindsight_server.engine.recall.settings import RecallSettings
@@ -90,10 +90,24 @@ class Recaller:
         """
         started = time.monotonic()
         _check(query)
+        try:
+            return await self._recall(bank_id, query, started, repeated=False)
+        except BankMoved:
+            return await self._recall(bank_id, query, started, repeated=True)
+
+    async def _recall(self, bank_id: str, query: RecallQuery, started: float, *, repeated: bool) -> RecallOutcome:
         question = parse(query, self._analyzer, find_times, query.query_timestamp or self._clock.now())
         warm, view = await self._cache.get(bank_id)
         scope = scope_of(view, types=query.types, tags=query.tags, time=query.time_filter)
-        run = Run(bank_id=bank_id, query=query, question=question, warm=warm, scope=scope, started=started)
+        run = Run(
+            bank_id=bank_id,
+            query=query,
+            question=question,
+            warm=warm,
+            scope=scope,
+            started=started,
+            repeated=repeated,
+        )
         run.lap("view")
         gathered = await self._gatherer.gather(bank_id, warm, view, question, run.until)
         run.lap("gather")

@@ -35,6 +35,10 @@ _TRACED = 20  # lines of each arm's list in a trace
 _OBSERVATION = FACT_TYPES.index("observation")
 
 
+class BankMoved(Exception):
+    """Ranked facts were replaced or deleted before they were read; the recall begins again, once."""
+
+
 class ResultBuilder:
     """Builds the outcomes of recalls.
 
@@ -82,6 +86,8 @@ class ResultBuilder:
         taken = fitting(view.tokens[rows].tolist(), query.max_tokens * (2 if superseding else 1))
         seqs = view.seq[rows[taken]].tolist()
         found = await self._cache.facts(run.bank_id, run.warm, view, seqs)
+        if len(found) < len(seqs) and not run.repeated:
+            raise BankMoved
         facts = {place: found[seq] for place, seq in zip(allowed[taken].tolist(), seqs, strict=True) if seq in found}
         if superseding:
             covered = {source for fact in facts.values() for source in fact.source_fact_ids}

@@ -22,6 +22,7 @@ class Run:
     Args:
         warm: what the cache keeps of the bank.
         started: reading of `time.monotonic` when the recall began.
+        repeated: whether this is the second try, after the bank changed under the first.
     """
 
     bank_id: str
@@ -30,6 +31,7 @@ class Run:
     warm: Warm
     scope: Scope
     started: float
+    repeated: bool = False
     stages: dict[str, float] = field(default_factory=dict)
     _lapped: float = 0.0
 
