@@ -46,8 +46,9 @@ def test_every_setting_has_a_value() -> None:
     assert resolved["retain_extraction_mode"] == "concise"
 
 
-def test_what_needs_a_language_model_is_said() -> None:
-    assert not_applied({"retain_mission": "people", "retain_chunk_size": 500}) == ("retain_mission",)
+def test_what_has_no_effect_is_said() -> None:
+    overrides = {"retain_mission": "people", "retain_chunk_size": 500, "enable_reranking": False}
+    assert not_applied(overrides) == ("enable_reranking", "retain_mission")
 
 
 def test_a_strategy_overrides_the_settings() -> None:

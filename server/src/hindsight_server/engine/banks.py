@@ -40,7 +40,7 @@ class BankConfig:
     Args:
         config: every setting, resolved.
         overrides: those that the bank sets itself.
-        not_applied: overrides that are kept but have no effect while no language model is configured.
+        not_applied: overrides that are kept but have no effect in this server as it runs now.
     """
 
     bank_id: str

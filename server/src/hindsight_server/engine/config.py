@@ -1,7 +1,7 @@
 """The settings of a bank: which there are, their defaults, and what they may hold.
 
-Names and defaults are those of the Hindsight 1.1 API. Without a language model some are kept but have no effect yet;
-`not_applied` names them, so that nobody is misled.
+Names and defaults are those of the Hindsight 1.1 API. Most steer a language model or features that this server does not
+have yet: they are kept and given back, and `not_applied` names them, so that nobody is misled.
 """
 
 from __future__ import annotations
@@ -27,69 +27,68 @@ class ConfigKey:
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
-    needs_llm: bool = False
 
 
-def _text(*, needs_llm: bool = False) -> ConfigKey:
-    return ConfigKey((str,), needs_llm=needs_llm)
+def _text() -> ConfigKey:
+    return ConfigKey((str,))
 
 
-def _flag(default: bool, *, needs_llm: bool = False) -> ConfigKey:
-    return ConfigKey((bool,), default, needs_llm=needs_llm)
+def _flag(default: bool) -> ConfigKey:
+    return ConfigKey((bool,), default)
 
 
-def _count(default: int | None, minimum: int = 1, *, needs_llm: bool = False) -> ConfigKey:
-    return ConfigKey((int,), default, minimum, needs_llm=needs_llm)
+def _count(default: int | None, minimum: int = 1) -> ConfigKey:
+    return ConfigKey((int,), default, minimum)
 
 
 def _share(default: float) -> ConfigKey:
     return ConfigKey((int, float), default, 0.0, 1.0)
 
 
-_TRAIT = ConfigKey((int,), 3, 1, 5, needs_llm=True)
+_TRAIT = ConfigKey((int,), 3, 1, 5)
 
 CONFIG_KEYS: Mapping[str, ConfigKey] = {
-    "reflect_mission": _text(needs_llm=True),
-    "reflect_source_facts_max_tokens": _count(-1, -1, needs_llm=True),
-    "retain_mission": _text(needs_llm=True),
+    "reflect_mission": _text(),
+    "reflect_source_facts_max_tokens": _count(-1, -1),
+    "retain_mission": _text(),
     "retain_extraction_mode": ConfigKey((str,), "concise", choices=EXTRACTION_MODES),
-    "retain_custom_instructions": _text(needs_llm=True),
+    "retain_custom_instructions": _text(),
     "retain_chunk_size": _count(3000, _MIN_CHUNK_SIZE),
-    "retain_structured_chunk_size": _count(None, _MIN_CHUNK_SIZE, needs_llm=True),
-    "retain_max_attachments_per_chunk": _count(8, 0, needs_llm=True),
+    "retain_structured_chunk_size": _count(None, _MIN_CHUNK_SIZE),
+    "retain_max_attachments_per_chunk": _count(8, 0),
     "retain_default_strategy": _text(),
     "retain_strategies": ConfigKey((dict,)),
-    "retain_chunk_batch_size": _count(100, needs_llm=True),
-    "store_document_text": _flag(True, needs_llm=True),
-    "entity_labels": ConfigKey((list, dict), needs_llm=True),
-    "entities_allow_free_form": _flag(True, needs_llm=True),
-    "enable_observations": _flag(True, needs_llm=True),
-    "observations_mission": _text(needs_llm=True),
-    "max_observations_per_scope": _count(-1, -1, needs_llm=True),
-    "observation_scope_limits": ConfigKey((list,), needs_llm=True),
-    "consolidation_strategies": ConfigKey((list,), needs_llm=True),
-    "default_observation_scopes": ConfigKey((str, list), needs_llm=True),
-    "enable_auto_consolidation": _flag(True, needs_llm=True),
-    "consolidation_use_decision_model": _flag(True, needs_llm=True),
-    "consolidation_llm_parallelism": _count(4, needs_llm=True),
-    "consolidation_max_memories_per_round": _count(100, needs_llm=True),
-    "mental_model_min_refresh_interval_seconds": _count(0, 0, needs_llm=True),
-    "knowledge_page_default_trigger": ConfigKey((dict,), needs_llm=True),
-    "reflect_default_options": ConfigKey((dict,), needs_llm=True),
-    "reflect_use_decision_model": _flag(True, needs_llm=True),
-    "mental_model_refresh_use_decision_model": _flag(True, needs_llm=True),
-    "mental_model_delta_use_decision_model": _flag(True, needs_llm=True),
+    "retain_chunk_batch_size": _count(100),
+    "store_document_text": _flag(True),
+    "entity_labels": ConfigKey((list, dict)),
+    "entities_allow_free_form": _flag(True),
+    "enable_observations": _flag(True),
+    "observations_mission": _text(),
+    "max_observations_per_scope": _count(-1, -1),
+    "observation_scope_limits": ConfigKey((list,)),
+    "consolidation_strategies": ConfigKey((list,)),
+    "default_observation_scopes": ConfigKey((str, list)),
+    "enable_auto_consolidation": _flag(True),
+    "consolidation_use_decision_model": _flag(True),
+    "consolidation_llm_parallelism": _count(4),
+    "consolidation_max_memories_per_round": _count(100),
+    "mental_model_min_refresh_interval_seconds": _count(0, 0),
+    "knowledge_page_default_trigger": ConfigKey((dict,)),
+    "reflect_default_options": ConfigKey((dict,)),
+    "reflect_use_decision_model": _flag(True),
+    "mental_model_refresh_use_decision_model": _flag(True),
+    "mental_model_delta_use_decision_model": _flag(True),
     "enable_text_search": _flag(True),
     "enable_temporal_retrieval": _flag(True),
     "enable_graph_retrieval": _flag(True),
     "enable_reranking": _flag(True),
-    "consolidation_llm_batch_size": _count(8, needs_llm=True),
-    "consolidation_source_facts_max_tokens": _count(4096, -1, needs_llm=True),
-    "consolidation_source_facts_max_tokens_per_observation": _count(256, -1, needs_llm=True),
-    "recall_max_tokens": _count(2048, needs_llm=True),
-    "recall_include_chunks": _flag(True, needs_llm=True),
+    "consolidation_llm_batch_size": _count(8),
+    "consolidation_source_facts_max_tokens": _count(4096, -1),
+    "consolidation_source_facts_max_tokens_per_observation": _count(256, -1),
+    "recall_max_tokens": _count(2048),
+    "recall_include_chunks": _flag(True),
     "recall_prefer_observations": _flag(False),
-    "recall_chunks_max_tokens": _count(1000, needs_llm=True),
+    "recall_chunks_max_tokens": _count(1000),
     "recall_budget_function": ConfigKey((str,), "fixed", choices=("fixed", "adaptive")),
     "recall_budget_fixed_low": _count(100),
     "recall_budget_fixed_mid": _count(300),
@@ -102,11 +101,13 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     "disposition_skepticism": _TRAIT,
     "disposition_literalism": _TRAIT,
     "disposition_empathy": _TRAIT,
-    "mcp_enabled_tools": ConfigKey((list,), needs_llm=True),
-    "llm_gemini_safety_settings": ConfigKey((list,), needs_llm=True),
-    "memory_defense": ConfigKey((dict,), needs_llm=True),
-    "audit_log_enabled": _flag(False, needs_llm=True),
+    "mcp_enabled_tools": ConfigKey((list,)),
+    "llm_gemini_safety_settings": ConfigKey((list,)),
+    "memory_defense": ConfigKey((dict,)),
+    "audit_log_enabled": _flag(False),
 }
+
+_APPLIED = frozenset({"retain_extraction_mode", "retain_chunk_size", "retain_default_strategy", "retain_strategies"})
 
 
 def normalised_key(key: str) -> str:
@@ -144,7 +145,7 @@ def resolve(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 def not_applied(overrides: Mapping[str, Any]) -> tuple[str, ...]:
     """Overrides that are kept but change nothing in this server as it runs now."""
-    return tuple(sorted(name for name in overrides if name in CONFIG_KEYS and CONFIG_KEYS[name].needs_llm))
+    return tuple(sorted(set(overrides) - _APPLIED))
 
 
 def extraction_options(config: Mapping[str, Any], strategy: str | None, field: str) -> ExtractionOptions:
