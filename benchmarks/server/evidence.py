@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,13 @@ TOKEN_CUTS = (512, 1024, 2048, 4096)
 RANK_CUTS = (5, 10)
 SHARE_OF_WORDS = 0.7
 ANSWERABLE = (1, 2, 3, 4)
+CUTS = (*(f"tokens {cut}" for cut in TOKEN_CUTS), *(f"top {cut}" for cut in RANK_CUTS))
+SHORTEST_FOUND_BY_TEXT = 5
 BATCH = 50
 
 
-def _sessions(conversation: dict[str, Any]) -> Iterator[tuple[int, datetime, list[dict[str, Any]]]]:
+def sessions(conversation: dict[str, Any]) -> Iterator[tuple[int, datetime, list[dict[str, Any]]]]:
+    """Number, time and turns of each session."""
     for number in range(1, 100):
         turns = conversation.get(f"session_{number}")
         if isinstance(turns, list):
@@ -31,10 +34,11 @@ def _sessions(conversation: dict[str, Any]) -> Iterator[tuple[int, datetime, lis
             yield number, said.replace(tzinfo=UTC), turns
 
 
-def _items(sample: dict[str, Any]) -> list[dict[str, Any]]:
+def direct_items(sample: dict[str, Any]) -> list[dict[str, Any]]:
+    """The turns of a conversation as items of a retain, each a document of its own."""
     talk = sample["conversation"]
     items = []
-    for number, began, turns in _sessions(talk):
+    for number, began, turns in sessions(talk):
         context = f"Conversation between {talk['speaker_a']} and {talk['speaker_b']} (session {number})"
         for index, turn in enumerate(turns):
             picture = f" [shared image: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
@@ -53,13 +57,26 @@ def _words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text.lower()))
 
 
-def _found(evidence: dict[str, str], results: list[Any]) -> float:
-    """Share of the evidence turns whose words are (70 % of them) in the results of their own document."""
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def _found(evidence: dict[str, str], results: list[Any], *, by_document: bool) -> float:
+    """Share of the evidence turns that the results hold.
+
+    By document: 70 % of a turn's words are in the results of its own document. Otherwise, and for longer turns always:
+    its text stands in the results.
+    """
+    held: dict[str, set[str]] = {}
+    for result in results:
+        held.setdefault(result.document_id or "", set()).update(_words(result.text))
+    everything = _plain("\n".join(result.text for result in results))
     hits = 0
     for document_id, text in evidence.items():
-        held = set().union(*(_words(result.text) for result in results if result.document_id == document_id))
         wanted = _words(text)
-        hits += len(held & wanted) >= SHARE_OF_WORDS * len(wanted)
+        in_document = len(held.get(document_id, set()) & wanted) >= SHARE_OF_WORDS * len(wanted)
+        by_text = len(wanted) >= SHORTEST_FOUND_BY_TEXT or not by_document
+        hits += (by_document and in_document) or (by_text and _plain(text) in everything)
     return hits / len(evidence)
 
 
@@ -73,20 +90,31 @@ def _within(results: list[Any], tokens: int) -> list[Any]:
     return kept
 
 
-async def _ask(client: Hindsight, bank: str, sample: dict[str, Any], budget: str) -> Iterable[dict[str, float]]:
-    text = {turn["dia_id"]: turn["text"] for _, _, turns in _sessions(sample["conversation"]) for turn in turns}
-    rows = []
+def scores(evidence: dict[str, str], results: list[Any], *, by_document: bool = True) -> dict[str, float]:
+    """Share of the evidence found within each of `CUTS`.
+
+    Args:
+        evidence: words of the evidence turns by their ids.
+        results: of a recall, best first.
+        by_document: the ids are also those of the documents.
+    """
+    row = {f"tokens {cut}": _found(evidence, _within(results, cut), by_document=by_document) for cut in TOKEN_CUTS}
+    return row | {f"top {cut}": _found(evidence, results[:cut], by_document=by_document) for cut in RANK_CUTS}
+
+
+def mean_scores(rows: list[dict[str, float]]) -> dict[str, float]:
+    """The mean of each cut over all questions."""
+    return {"questions": len(rows)} | {cut: round(statistics.mean(row[cut] for row in rows), 4) for cut in CUTS}
+
+
+def evidence_questions(sample: dict[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Each answerable question with its evidence turns."""
+    text = {turn["dia_id"]: turn["text"] for _, _, turns in sessions(sample["conversation"]) for turn in turns}
     for question in sample["qa"]:
         named = re.findall(r"D:?(\d+):(\d+)", " ".join(question.get("evidence") or []))
-        evidence = {f"D{int(s)}:{int(t)}" for s, t in named} & text.keys()
-        if question["category"] not in ANSWERABLE or not evidence:
-            continue
-        wanted = {key: text[key] for key in evidence}
-        results = (await client.arecall(bank, question["question"], budget=budget, max_tokens=4096)).results
-        row = {f"tokens {cut}": _found(wanted, _within(results, cut)) for cut in TOKEN_CUTS}
-        row |= {f"top {cut}": _found(wanted, results[:cut]) for cut in RANK_CUTS}
-        rows.append(row)
-    return rows
+        evidence = {key: text[key] for s, t in named if (key := f"D{int(s)}:{int(t)}") in text}
+        if question["category"] in ANSWERABLE and evidence:
+            yield question["question"], evidence
 
 
 def load_samples(path: Path) -> dict[str, dict[str, Any]]:
@@ -109,12 +137,13 @@ async def evidence_recall(
     rows: list[dict[str, float]] = []
     for name in names or list(samples):
         bank = f"evidence-{name}"
-        items = _items(samples[name])
+        items = direct_items(samples[name])
         for start in range(0, len(items), BATCH):
             await client.aretain_batch(bank, items[start : start + BATCH])
-        rows += await _ask(client, bank, samples[name], budget)
+        for question, evidence in evidence_questions(samples[name]):
+            found = await client.arecall(bank, question, budget=budget, max_tokens=4096)
+            rows.append(scores(evidence, found.results))
         await client.adelete_bank(bank)
         print(f"  {name}: {len(items)} turns retained, {len(rows)} questions asked so far", flush=True)
     await client.aclose()
-    cuts = [*(f"tokens {cut}" for cut in TOKEN_CUTS), *(f"top {cut}" for cut in RANK_CUTS)]
-    return {"questions": len(rows)} | {cut: round(statistics.mean(row[cut] for row in rows), 4) for cut in cuts}
+    return mean_scores(rows)
