@@ -1,0 +1,53 @@
+"""Hindsight memory for LangChain agents and LangGraph graphs.
+
+``HindsightMiddleware`` makes an agent remember by itself; ``create_hindsight_tools`` gives it tools to remember with;
+``create_recall_node`` and ``create_retain_node`` do it in a graph of your own; ``HindsightRetriever`` searches a bank;
+``memory_instructions`` writes prompts that carry memories. Importing this package does nothing else; the middleware
+needs ``langchain`` and is imported when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+from .config import HindsightLangChainConfig, configure, get_config, reset_config
+from .errors import HindsightError
+from .instructions import memory_instructions
+from .nodes import create_recall_node, create_retain_node
+from .retriever import HindsightRetriever
+from .run_context import RunContext
+from .tools import create_hindsight_tools
+
+if TYPE_CHECKING:
+    from .middleware import HindsightMiddleware
+
+__all__ = [
+    "HindsightError",
+    "HindsightLangChainConfig",
+    "HindsightMiddleware",
+    "HindsightRetriever",
+    "RunContext",
+    "__version__",
+    "configure",
+    "create_hindsight_tools",
+    "create_recall_node",
+    "create_retain_node",
+    "get_config",
+    "memory_instructions",
+    "reset_config",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "HindsightMiddleware":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from .middleware import HindsightMiddleware
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("langchain", "langgraph"):
+            raise
+        raise ImportError(
+            "'HindsightMiddleware' requires langchain. Install with: pip install hindsight-langchain[langchain]"
+        ) from error
+    return HindsightMiddleware

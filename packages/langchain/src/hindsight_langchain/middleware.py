@@ -1,0 +1,275 @@
+"""``HindsightMiddleware``: an agent that remembers by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, NotRequired, TypedDict, Unpack
+
+from langchain.agents.middleware.types import AgentMiddleware, AgentState, ModelRequest, ModelResponse, PrivateStateAttr
+from langgraph.runtime import Runtime
+
+from hindsight_adapter_core import (
+    ConversationLog,
+    Deadlines,
+    HindsightError,
+    MemoryOptions,
+    RecallOutcome,
+    SettingsError,
+    Turn,
+    check_template,
+    open_memory,
+    select_tools,
+)
+
+from ._client import PACKAGE
+from .conversation import DEFAULT_MEMORY_PROMPT, Conversations, Question
+from .failures import failure_note, told
+from .messages import messages_in, new_turns, with_memories_appended
+from .run_context import BankChoice, BankId, RunContext, static_bank
+from .tools import MemoryTool
+from .turn_cache import TurnCache
+
+__all__ = ["HindsightMiddleware", "MemoryState", "MiddlewareOptions"]
+
+_LOG_KEY = "hindsight_log"
+
+
+class MemoryState(AgentState[Any]):
+    """The agent's state with one private entry: what of the conversation is stored. It holds none of its words."""
+
+    hindsight_log: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
+
+
+class MiddlewareOptions(TypedDict, total=False):
+    """Further options of :class:`HindsightMiddleware`; each as for :func:`create_hindsight_tools`."""
+
+    hindsight_api_url: str | None
+    budget: str | None
+    max_tokens: int | None
+    tags: list[str] | None
+    recall_tags: list[str] | None
+    recall_tags_match: str | None
+    retain_metadata: dict[str, str] | None
+    retain_document_id: str | None
+    retain_context: str | None
+    recall_types: list[str] | None
+    recall_include_entities: bool
+    reflect_context: str | None
+    reflect_max_tokens: int | None
+    reflect_response_schema: dict[str, Any] | None
+    reflect_tags: list[str] | None
+    reflect_tags_match: str | None
+    mission: str | None
+    source_tag: bool
+    retain_async: bool
+    tag_groups: list[dict[str, Any]] | None
+    min_scores: dict[str, float] | None
+    deadlines: Deadlines | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Unstored:
+    """What a finished run said that is not stored yet, and where it goes."""
+
+    bank_id: str
+    log: ConversationLog
+    turns: Sequence[Turn]
+
+    def as_state(self) -> dict[str, Any]:
+        return {_LOG_KEY: {**self.log.to_dict(), "bank_id": self.bank_id}}
+
+
+class HindsightMiddleware(AgentMiddleware[MemoryState, Any, Any]):
+    """Memory for agents made with ``langchain.agents.create_agent``, sync and async.
+
+    Once per user turn it searches the bank for what the user wrote and shows the model what it found, at the end of
+    the system message of the request; the agent's state and its checkpoints never hold it. Once per run, after the
+    agent, what the user wrote and what the assistant answered is appended to the conversation's document, turn by
+    turn. The conversation is the run's ``thread_id``; without one, all that passes through this object in one bank is
+    one conversation.
+
+    A memory call that fails ends nothing. After a failed search the model reads, in place of memories, why there are
+    none; a failed write is logged, and the turn is offered again at the end of the next run.
+
+    Args:
+        bank_id: the memory bank, or a function from :class:`RunContext` to one, called anew in each run. By default
+            the bank is what the run says under ``bank_id_from_config``, else ``HINDSIGHT_BANK_ID``.
+        client: a client of yours; it wins over address and key, and stays yours to close.
+        api_key: bearer key; default ``configure()``, ``HINDSIGHT_API_KEY``.
+        auto_recall: search before the model is called.
+        auto_retain: store after the agent.
+        max_recall_results: how many memories the model is shown at most.
+        memory_prompt_template: text around them; must hold ``{memories}``, other braces are plain text.
+        bank_id_from_config: where a run names its bank: a key of ``config["configurable"]`` or of the run's context.
+        include_retain, include_recall, include_reflect: also give the agent these memory tools.
+        raise_on_error: raise :class:`HindsightError` instead, which ends the run.
+        **options: see :class:`MiddlewareOptions`.
+
+    Raises:
+        SettingsError: an argument is out of its range.
+
+    Example:
+        >>> from langchain.agents import create_agent
+        >>> memory = HindsightMiddleware(hindsight_api_url="http://localhost:8888")
+        >>> agent = create_agent("openai:gpt-5.5", middleware=[memory])               # doctest: +SKIP
+        >>> agent.invoke(                                                             # doctest: +SKIP
+        ...     {"messages": [("user", "I prefer dark mode.")]},
+        ...     {"configurable": {"user_id": "ada", "thread_id": "1"}},
+        ... )
+    """
+
+    state_schema = MemoryState
+
+    def __init__(  # noqa: PLR0913 - the documented signature
+        self,
+        *,
+        bank_id: BankId = None,
+        client: Any = None,
+        api_key: str | None = None,
+        auto_recall: bool = True,
+        auto_retain: bool = True,
+        max_recall_results: int = 10,
+        memory_prompt_template: str = DEFAULT_MEMORY_PROMPT,
+        bank_id_from_config: str = "user_id",
+        include_retain: bool = False,
+        include_recall: bool = False,
+        include_reflect: bool = False,
+        raise_on_error: bool = False,
+        **options: Unpack[MiddlewareOptions],
+    ) -> None:
+        super().__init__()
+        unknown = sorted(set(options) - set(MiddlewareOptions.__annotations__))
+        if unknown:
+            raise SettingsError(f"HindsightMiddleware knows no {', '.join(unknown)}")
+        check_template(memory_prompt_template)
+        self._memory = open_memory(
+            PACKAGE,
+            MemoryOptions(bank_id=static_bank(bank_id), **options),
+            client=client,
+            api_key=api_key,
+            raise_on_error=raise_on_error,
+        )
+        bank = BankChoice.make(bank_id, bank_id_from_config, self._memory)
+        self._conversations = Conversations(self._memory, bank, memory_prompt_template)
+        self._recalled = TurnCache()
+        self._auto_recall, self._auto_retain = auto_recall, auto_retain
+        self._max_results = max_recall_results
+        chosen = select_tools(
+            include_retain=include_retain, include_recall=include_recall, include_reflect=include_reflect
+        )
+        self.tools = [MemoryTool(spec, self._memory, bank) for spec in chosen]
+
+    # -- recall, before the model --------------------------------------------------------------------------------
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Call the model with the memories that fit the user turn."""
+        question, block = self._look(request)
+        if question is not None:
+            try:
+                outcome = self._memory.recall(question.query, bank_id=question.bank_id)
+            except HindsightError as error:
+                block = self._recall_failed(error, question)
+            else:
+                block = self._found(question, outcome)
+        return handler(_with(request, block))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        """Async twin of :meth:`wrap_model_call`."""
+        question, block = self._look(request)
+        if question is not None:
+            try:
+                outcome = await self._memory.arecall(question.query, bank_id=question.bank_id)
+            except HindsightError as error:
+                block = self._recall_failed(error, question)
+            else:
+                block = self._found(question, outcome)
+        return await handler(_with(request, block))
+
+    def _look(self, request: ModelRequest[Any]) -> tuple[Question | None, str]:
+        """What is still to be searched for, or else the block for the model."""
+        if not self._auto_recall:
+            return None, ""
+        state: Any = request.state
+        try:
+            question = self._conversations.question(request.messages, RunContext.current(), state.get(_LOG_KEY))
+        except HindsightError as error:
+            return None, self._recall_failed(error, None)
+        if not question.query:
+            return None, ""
+        block = self._recalled.get(question.key)
+        return (question, "") if block is None else (None, block)
+
+    def _found(self, question: Question, outcome: RecallOutcome) -> str:
+        lines = self._conversations.found(question, outcome, limit=self._max_results)
+        block = self._conversations.block(lines) if lines else ""
+        self._recalled.put(question.key, block)
+        return block
+
+    def _recall_failed(self, error: HindsightError, question: Question | None) -> str:
+        failure = told("recall", error, self._memory)
+        if self._memory.raise_on_error:
+            raise failure from error
+        block = failure_note(failure)
+        if question is not None:
+            # One outage must not cost its deadline at every model call of the turn.
+            self._recalled.put(question.key, block)
+        return block
+
+    # -- retain, after the agent ---------------------------------------------------------------------------------
+
+    def after_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Store what the run said."""
+        try:
+            unstored = self._unstored(state)
+        except HindsightError as error:
+            self._retain_failed(error)
+            return None
+        if unstored is None:
+            return None
+        try:
+            self._memory.store_turns(unstored.log, unstored.turns, bank_id=unstored.bank_id, delta=False)
+        except HindsightError as error:
+            self._retain_failed(error)
+        return unstored.as_state()
+
+    async def aafter_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Async twin of :meth:`after_agent`."""
+        try:
+            unstored = self._unstored(state)
+        except HindsightError as error:
+            self._retain_failed(error)
+            return None
+        if unstored is None:
+            return None
+        try:
+            await self._memory.astore_turns(unstored.log, unstored.turns, bank_id=unstored.bank_id, delta=False)
+        except HindsightError as error:
+            self._retain_failed(error)
+        return unstored.as_state()
+
+    def _unstored(self, state: Any) -> _Unstored | None:
+        messages = messages_in(state)
+        if not (self._auto_retain or self._auto_recall) or not self._conversations.turns(messages):
+            return None
+        question = self._conversations.question(messages, RunContext.current(), state.get(_LOG_KEY))
+        self._recalled.forget(question.key)
+        if not self._auto_retain:
+            return None
+        turns = new_turns(question.log, question.turns)
+        return _Unstored(bank_id=question.bank_id, log=question.log, turns=turns)
+
+    def _retain_failed(self, error: HindsightError) -> None:
+        failure = told("retain", error, self._memory)
+        if self._memory.raise_on_error:
+            raise failure from error
+
+
+def _with(request: ModelRequest[Any], block: str) -> ModelRequest[Any]:
+    if not block:
+        return request
+    return request.override(system_message=with_memories_appended(request.system_message, block))
