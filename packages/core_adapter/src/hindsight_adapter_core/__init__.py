@@ -9,6 +9,7 @@ Start at :func:`open_memory`, which gives a :class:`MemoryOperations`; a framewo
 
 from .bridge import Bridge, get_bridge
 from .clients import AdapterPackage, ClientHandle, Connection, connect, lazy_client_class, resolve_connection
+from .defaults import default_number, default_text, given
 from .errors import (
     BridgeError,
     HindsightError,
@@ -107,11 +108,14 @@ __all__ = [
     "check_template",
     "clean_turn",
     "connect",
+    "default_number",
+    "default_text",
     "describe_failure",
     "dump_options",
     "fence_memories",
     "fill_template",
     "get_bridge",
+    "given",
     "lazy_client_class",
     "load_options",
     "memory_lines",

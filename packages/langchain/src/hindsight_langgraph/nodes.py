@@ -15,6 +15,9 @@ from hindsight_adapter_core import (
     MemoryOptions,
     MissingBankError,
     RecallOutcome,
+    default_number,
+    default_text,
+    given,
     memory_lines,
     memory_texts,
     open_memory,
@@ -38,6 +41,7 @@ __all__ = ["create_recall_node", "create_retain_node"]
 
 logger = logging.getLogger("hindsight_langgraph")
 
+_BUDGET, _TAGS_MATCH, _MAX_TOKENS = default_text("mid"), default_text("any"), default_number(4096)
 _HEADING = "Relevant memories about this user:\n"
 
 
@@ -146,11 +150,11 @@ def create_recall_node(  # noqa: PLR0913 - the documented signature
     client: Any = None,
     hindsight_api_url: str | None = None,
     api_key: str | None = None,
-    budget: str = "mid",
-    max_tokens: int = 4096,
+    budget: str = _BUDGET,
+    max_tokens: int = _MAX_TOKENS,
     max_results: int = 10,
     tags: list[str] | None = None,
-    tags_match: str = "any",
+    tags_match: str = _TAGS_MATCH,
     recall_types: list[str] | None = None,
     recall_include_entities: bool = False,
     bank_id_from_config: str = "user_id",
@@ -167,9 +171,9 @@ def create_recall_node(  # noqa: PLR0913 - the documented signature
     Args:
         bank_id, client, hindsight_api_url, api_key, recall_types, recall_include_entities, bank_id_from_config: as
             for :func:`hindsight_langchain.create_hindsight_tools`.
-        budget, max_tokens: search depth and bound of the answer; ``configure()`` does not change them.
+        budget, max_tokens: search depth and bound of the answer; left alone, what ``configure()`` says.
         max_results: how many memories at most.
-        tags, tags_match: tags to filter by; default the ``recall_tags`` of ``configure()``.
+        tags, tags_match: tags to filter by; left alone, the ``recall_tags`` of ``configure()``.
         output_key: a key of the state for the text, instead of a message.
         raise_on_error: end the run when the recall fails.
 
@@ -179,10 +183,10 @@ def create_recall_node(  # noqa: PLR0913 - the documented signature
     options = MemoryOptions(
         bank_id=bank_id,
         hindsight_api_url=hindsight_api_url,
-        budget=budget,
-        max_tokens=max_tokens,
+        budget=given(budget),
+        max_tokens=given(max_tokens),
         recall_tags=tags,
-        recall_tags_match=tags_match if tags is not None else None,
+        recall_tags_match=given(tags_match),
         recall_types=recall_types,
         recall_include_entities=recall_include_entities,
     )

@@ -9,7 +9,9 @@ from langchain_core.tools import BaseTool
 
 from hindsight_adapter_core import (
     HindsightError,
+    MemoryOperations,
     MemoryOptions,
+    MemoryToolSpec,
     MissingBankError,
     OperationError,
     open_memory,
@@ -25,6 +27,9 @@ __all__ = ["create_hindsight_tools"]
 
 
 class _Tool(MemoryTool):
+    def __init__(self, spec: MemoryToolSpec, operations: MemoryOperations, bank: BankChoice) -> None:
+        super().__init__(replace(spec, name=f"hindsight_{spec.operation}"), operations, bank)
+
     def _worded(self, error: HindsightError, sentence: OperationError) -> HindsightError:
         if isinstance(error, MissingBankError):
             return MissingBankError(
@@ -90,4 +95,4 @@ def create_hindsight_tools(  # noqa: PLR0913 - the documented signature
     chosen = select_tools(include_retain=include_retain, include_recall=include_recall, include_reflect=include_reflect)
     operations = open_memory(PACKAGE, options, client=client, api_key=api_key, raise_on_error=raise_on_error)
     bank = BankChoice.make(bank_id, bank_id_from_config, operations)
-    return [_Tool(replace(spec, name=f"hindsight_{spec.operation}"), operations, bank) for spec in chosen]
+    return [_Tool(spec, operations, bank) for spec in chosen]
