@@ -269,7 +269,7 @@ def test_raise_on_error_raises_the_documented_sentence(server: FakeHindsight) ->
 
 @pytest.mark.feature("K5")
 class TestSecretsAndCopies:
-    @given(key=st.text(alphabet=st.characters(categories=["L", "N"]), min_size=8, max_size=40))
+    @given(key=st.text(alphabet=st.characters(categories=["L", "N"]), min_size=8, max_size=40).map("hsk_".__add__))
     @settings(max_examples=30, deadline=None)
     def test_no_dump_pickle_or_repr_holds_the_key(self, key: str) -> None:
         memory = open_memory(PACKAGE, MemoryOptions(bank_id="b", hindsight_api_url="http://h"), api_key=key)

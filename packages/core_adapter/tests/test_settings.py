@@ -122,7 +122,7 @@ def test_unknown_configure_name_and_bad_deadline() -> None:
 
 
 @pytest.mark.feature("K5")
-@given(key=st.text(min_size=6).filter(lambda s: s.strip() and s not in repr(AdapterConfig())))
+@given(key=st.text(min_size=6).map("hsk_".__add__))
 @settings(max_examples=50, deadline=None)
 def test_no_form_of_the_configuration_shows_the_key(key: str) -> None:
     config = AdapterConfig(api_key=key)

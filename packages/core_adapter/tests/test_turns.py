@@ -65,26 +65,46 @@ def test_a_memory_cannot_close_its_own_fence() -> None:
     assert clean_turn(user(fence_memories(hostile) + "hello")) == user("hello")
 
 
-def test_only_what_came_after_the_last_seen_turn_is_new() -> None:
+def stored(*turns: Turn) -> ConversationLog:
     log = ConversationLog(document_id="d")
-    first = [user("one"), assistant("a1")]
-    assert log.unseen([user("old"), assistant("older"), *first]) == first
-    for turn in first:
+    for turn in turns:
         log.advance(turn)
-    assert log.unseen([*first, user("two"), assistant("a2")]) == [user("two"), assistant("a2")]
-    assert log.unseen([user("two"), assistant("a2")]) == [user("two"), assistant("a2")]
-    assert log.unseen(first) == []
+    return log
 
 
-def test_a_repeated_utterance_is_new_each_time() -> None:
-    log = ConversationLog(document_id="d")
-    log.advance(user("yes"))
-    log.advance(assistant("ok"))
-    history = [user("yes"), assistant("ok")]
-    assert log.unseen([*history, *history]) == []
-    assert log.unseen([*history, user("yes")]) == [user("yes")]
-    log.advance(user("yes"))
-    assert log.unseen([user("yes")]) == [user("yes")]
+ONE = [user("one"), assistant("ok")]
+YES = [user("yes"), assistant("ok")]
+
+
+@pytest.mark.parametrize(
+    ("before", "turns", "new"),
+    [
+        ([], ONE, 2),
+        ([], [user("old"), assistant("older"), *ONE], 2),  # an unknown history: its last exchange
+        ([], [user("a"), user("b"), assistant("c")], 3),  # several user messages are one exchange
+        (ONE, [*ONE, *YES], 2),  # an equal answer is no sign of having been stored
+        (ONE, YES, 2),  # the caller passes no history
+        (YES, YES, 2),  # said again, without history
+        (YES, [*YES, *YES], 2),  # said again, with history
+        ([*YES, *YES], [*YES, *YES, *YES], 2),
+        ([*ONE, *YES], [*ONE, *YES], 0),  # the same run once more
+        (ONE, [*ONE, user("x"), assistant("ok"), user("y"), assistant("ok")], 4),
+        (ONE, [assistant("hello"), *ONE, user("x")], 1),
+        ([], [assistant("hello")], 1),
+        (ONE, [assistant("ok")], 0),
+    ],
+)
+def test_what_of_a_conversation_is_new(before: list[Turn], turns: list[Turn], new: int) -> None:
+    assert stored(*before).unseen(turns) == (turns[-new:] if new else [])
+
+
+def test_turns_that_a_failure_left_behind_come_first() -> None:
+    log = stored(*ONE)
+    lost = [user("lost"), assistant("ok")]
+    log.owe(lost)
+    assert log.unseen([*ONE, *lost, *YES]) == [*lost, *YES]
+    log.advance(lost[0])
+    assert log.owed is None
 
 
 def test_logs_keep_apart_what_is_apart_and_forget_the_oldest() -> None:
@@ -110,8 +130,9 @@ def test_turns_are_appended_to_one_document_as_structured_elements(server: FakeH
     log = memory.new_log()
     turns = [user("I prefer dark mode"), assistant("Noted.")]
     assert memory.store_turns(log, turns) == 2
+    turns.append(Turn(role="user", text="thanks", name="Ann"))
+    assert memory.store_turns(log, turns) == 1
     assert memory.store_turns(log, turns) == 0
-    assert memory.store_turns(log, [*turns, Turn(role="user", text="thanks", name="Ann")]) == 1
     items = server.items("b")
     assert {item["document_id"] for item in items} == {log.document_id}
     assert {item["update_mode"] for item in items} == {"append"}
@@ -148,7 +169,7 @@ async def test_overlapping_runs_of_one_conversation_store_each_turn_once(server:
 
     memory = open_memory(PACKAGE, MemoryOptions(bank_id="b", hindsight_api_url=server.url))
     log = memory.new_log()
-    turns = [user("one"), assistant("a1")]
+    turns = [assistant("hello"), user("one"), assistant("a1")]
     counts = await asyncio.gather(*(memory.astore_turns(log, turns) for _ in range(4)))
     assert sum(counts) == 2
     assert server.texts("b") == ["one", "a1"]

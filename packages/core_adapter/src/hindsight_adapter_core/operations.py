@@ -313,11 +313,10 @@ class MemoryOperations:
         bank = self.settings.bank(bank_id)
         stored = 0
         async with log.exclusive():
-            waiting = [
-                (turn, clean)
-                for turn in (log.unseen(turns) if delta else turns)
-                if (clean := clean_turn(turn, templates)) is not None
-            ]
+            new = log.unseen(turns) if delta else turns
+            if new:
+                log.met(turns[: len(turns) - len(new)])
+            waiting = [(turn, clean) for turn in new if (clean := clean_turn(turn, templates)) is not None]
             for position, (turn, clean) in enumerate(waiting):
                 log.owe([later for later, _ in waiting[position:]])
                 await self._retain(self._turn_call(log, clean, bank))

@@ -16,7 +16,7 @@ import threading
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -149,28 +149,33 @@ def turn_content(turn: Turn) -> str:
     return json.dumps([element], ensure_ascii=False)
 
 
-def _last_index(turns: Sequence[Turn], wanted: Callable[[Turn], bool]) -> int | None:
-    return max((index for index, turn in enumerate(turns) if wanted(turn)), default=None)
+#: Fingerprints of stored turns that a log keeps, to find its place again in a history.
+_REMEMBERED = 32
 
 
 @dataclass(eq=False)
 class ConversationLog:
-    """What of one conversation is stored already: how many turns, and which was the last.
+    """What of one conversation is stored already: how many turns, and which were the last.
 
     It holds no text, so it may be dumped (:meth:`to_dict`).
 
     Attributes:
         document_id: the document that the conversation's turns are appended to.
         next_index: index of the next turn to be stored.
-        last: fingerprint of the newest turn stored; ``None`` before the first.
+        recent: fingerprints of the newest turns stored (or met before the first), the oldest first.
         owed: fingerprint of the first turn that should have been stored but was not.
     """
 
     document_id: str
     next_index: int = 0
-    last: str | None = None
+    recent: tuple[str, ...] = ()
     owed: str | None = None
     _guard: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = field(default=None, init=False, repr=False)
+
+    @property
+    def last(self) -> str | None:
+        """Fingerprint of the newest stored turn; ``None`` before the first."""
+        return self.recent[-1] if self.recent else None
 
     def exclusive(self) -> asyncio.Lock:
         """The lock under which one run at a time compares and stores. Call it on the loop that waits for it."""
@@ -189,21 +194,42 @@ class ConversationLog:
         return cls(document_id=document_id, next_index=time.time_ns() // 1_000_000)
 
     def unseen(self, turns: Sequence[Turn]) -> list[Turn]:
-        """The turns that came after the newest one seen.
+        """What of ``turns``, the conversation up to now, is not stored.
 
-        With nothing seen yet, or when the newest one seen is not among ``turns`` (the caller passes no history):
-        the last user turn and what follows it. A user turn that comes again as the very end of what was seen
-        counts as said again.
+        New are the turns after the newest stored one. The last user turn is new in any case, even when its words
+        were said before: a run is made to answer it. With nothing stored yet, or when the newest stored turn is not
+        among the earlier ones (the caller passes no history), new are the last user turns in a row and what follows
+        them. Turns that an earlier failure left behind come first.
+
+        A list of three or more turns that equals the end of what is stored is the same run once more: nothing is new.
         """
-        last_user = _last_index(turns, lambda turn: turn.role == "user")
-        start = last_user if last_user is not None else (len(turns) if self.last else 0)
-        seen = _last_index(turns, lambda turn: turn.fingerprint == self.last)
-        owed = _last_index(turns, lambda turn: turn.fingerprint == self.owed)
-        if seen is not None and seen != last_user:
-            start = seen + 1
-        elif owed is not None:
-            start = min(start, owed)
+        prints = [turn.fingerprint for turn in turns]
+        if len(prints) > 2 and tuple(prints) == self.recent[-len(prints) :]:
+            return []
+        last_user = max((i for i, turn in enumerate(turns) if turn.role == "user"), default=None)
+        if last_user is None:
+            place = self._place_in(prints)
+            start = 0 if place is None else place + 1
+        else:
+            place = self._place_in(prints[:last_user])
+            start = _first_in_a_row(turns, last_user) if place is None else place + 1
+        if self.owed in prints:
+            start = min(start, len(prints) - 1 - prints[::-1].index(self.owed))
         return list(turns[start:])
+
+    def _place_in(self, prints: Sequence[str]) -> int | None:
+        """Where the newest stored turn is: the place before which most of the stored turns agree, else the latest."""
+        best: tuple[int, int] | None = None
+        for place, fingerprint in enumerate(prints):
+            if fingerprint == self.last:
+                agreeing = _common_suffix(prints[: place + 1], self.recent)
+                best = max(best or (0, 0), (agreeing, place))
+        return None if best is None else best[1]
+
+    def met(self, turns: Sequence[Turn]) -> None:
+        """Note turns that were there before the first stored one, so that the same run is known again."""
+        if not self.recent:
+            self.recent = tuple(turn.fingerprint for turn in turns)[-_REMEMBERED:]
 
     def owe(self, turns: Sequence[Turn]) -> None:
         """Note that ``turns`` are to be stored, so that they are offered again if that fails."""
@@ -212,18 +238,26 @@ class ConversationLog:
     def advance(self, turn: Turn) -> None:
         """Note that ``turn`` is stored."""
         self.next_index += 1
-        self.last = turn.fingerprint
+        self.recent = (*self.recent, turn.fingerprint)[-_REMEMBERED:]
         self.owed = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a framework's own state."""
-        return {"document_id": self.document_id, "next_index": self.next_index, "last": self.last, "owed": self.owed}
+        return {
+            "document_id": self.document_id,
+            "next_index": self.next_index,
+            "recent": list(self.recent),
+            "owed": self.owed,
+        }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ConversationLog:
         """The inverse of :meth:`to_dict`."""
         return cls(
-            document_id=data["document_id"], next_index=data["next_index"], last=data["last"], owed=data.get("owed")
+            document_id=data["document_id"],
+            next_index=data["next_index"],
+            recent=tuple(data.get("recent") or ()),
+            owed=data.get("owed"),
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ConversationLog:
@@ -231,6 +265,18 @@ class ConversationLog:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ConversationLog.from_dict, (self.to_dict(),)
+
+
+def _common_suffix(left: Sequence[str], right: Sequence[str]) -> int:
+    pairs = zip(reversed(left), reversed(right), strict=False)
+    return next((count for count, (a, b) in enumerate(pairs) if a != b), min(len(left), len(right)))
+
+
+def _first_in_a_row(turns: Sequence[Turn], last_user: int) -> int:
+    first = last_user
+    while first > 0 and turns[first - 1].role == "user":
+        first -= 1
+    return first
 
 
 class ConversationLogs:

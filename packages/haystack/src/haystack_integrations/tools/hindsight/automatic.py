@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 
 from haystack.dataclasses import ChatMessage
 
-from hindsight_adapter_core import ConversationLog, ConversationLogs, HindsightError, MemoryOperations, check_template
+from hindsight_adapter_core import (
+    ConversationLog,
+    ConversationLogs,
+    HindsightError,
+    MemoryOperations,
+    SettingsError,
+    check_template,
+)
 
 from .messages import DEFAULT_MEMORY_PROMPT, last_user_text, memory_block, turns_of
 
@@ -40,6 +47,11 @@ class AutomaticMemory:
 
     def __post_init__(self) -> None:
         check_template(self.memory_prompt_template)
+        if isinstance(self.max_recall_results, bool) or not self.max_recall_results > 0:
+            raise SettingsError(
+                f"max_recall_results must be a positive whole number, not {self.max_recall_results!r}; "
+                "to recall nothing, set auto_recall=False"
+            )
         document_id = self.memory.options.retain_document_id
         self._own_log = ConversationLog.named(document_id) if document_id else self.memory.new_log()
 
@@ -51,7 +63,8 @@ class AutomaticMemory:
         try:
             found = self.memory.recall(query, bank_id=bank_id)
         except HindsightError as error:
-            return self._note(error)
+            self._note(error)
+            return None
         return memory_block(found, self.memory_prompt_template, self.max_recall_results)
 
     async def recall_block_async(self, messages: Sequence[ChatMessage], bank_id: str | None = None) -> str | None:
@@ -62,7 +75,8 @@ class AutomaticMemory:
         try:
             found = await self.memory.arecall(query, bank_id=bank_id)
         except HindsightError as error:
-            return self._note(error)
+            self._note(error)
+            return None
         return memory_block(found, self.memory_prompt_template, self.max_recall_results)
 
     def store(

@@ -14,9 +14,6 @@ import inspect
 from dataclasses import dataclass
 from typing import Any
 
-from haystack.components.agents import Agent
-from haystack.components.agents.state.state_utils import replace_values
-
 from .messages import inject, restore
 
 __all__ = ["PreparedRun", "prepare_run"]
@@ -46,6 +43,8 @@ class _InjectOnce:
         self._own_prompt = own_prompt
 
     def run(self, state: Any) -> None:
+        from haystack.components.agents.state.state_utils import replace_values
+
         changed = inject(state.get("messages"), self._block, own_prompt=self._own_prompt, base=self._base)
         state.set("messages", changed, handler_override=replace_values)
 
@@ -61,6 +60,9 @@ def _with_hook(agent: Any, hook: _InjectOnce) -> Any:
 
 def prepare_run(agent: Any, *, system_prompt: str | None, block: str | None) -> PreparedRun:
     """How to run ``agent`` with ``system_prompt`` (``None``: its own) and the memory block behind it."""
+    # Late: the agent's modules are heavy, and whoever runs an agent has them already.
+    from haystack.components.agents import Agent
+
     if system_prompt is None and block is None:
         return PreparedRun(agent=agent, arguments={})
     own = system_prompt if system_prompt is not None else getattr(agent, "system_prompt", None)

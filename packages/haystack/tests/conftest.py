@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hindsight_adapter_core.testing import FakeHindsight
+from hindsight_haystack import reset_config
+
+# Haystack writes and reads class names, so the scripted model must be importable by one.
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(autouse=True)
+def _clean_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in ("HINDSIGHT_API_URL", "HINDSIGHT_API_KEY", "HINDSIGHT_BANK_ID"):
+        monkeypatch.delenv(name, raising=False)
+    reset_config()
+    yield
+    reset_config()
+
+
+@pytest.fixture
+def server() -> Iterator[FakeHindsight]:
+    with FakeHindsight() as running:
+        yield running
