@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,8 @@ from hindsight_haystack import reset_config
 
 # Haystack writes and reads class names, so the scripted model must be importable by one.
 sys.path.insert(0, str(Path(__file__).parent))
+# Read when haystack is imported, which no test has done yet: nothing here phones home.
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 
 
 @pytest.fixture(autouse=True)
