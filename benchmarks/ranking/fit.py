@@ -25,7 +25,7 @@ from hindsight_server.domain.time import find_times
 from hindsight_server.engine.recall.cache import Postings
 from hindsight_server.engine.recall.features import FIRST, SECOND, second_features
 from hindsight_server.engine.recall.fill import fitting
-from hindsight_server.engine.recall.model import SCAN, load_weights
+from hindsight_server.engine.recall.model import SCAN, load_weights, shortfall
 from hindsight_server.engine.recall.question import parse
 from hindsight_server.engine.recall.ranking import LIMITS, Inputs, first_pass
 from hindsight_server.engine.recall.reranking import QueryWords, compare, rows_to_compare, word_weights
@@ -52,7 +52,9 @@ class Case:
     tokens: np.ndarray
 
 
-def cases(conversation: Conversation, analyzer: Analyzer, encode: CachedEncoder, first_weights: np.ndarray, limit: int) -> Iterable[Case]:
+def cases(
+    conversation: Conversation, analyzer: Analyzer, encode: CachedEncoder, first_weights: np.ndarray, limit: int
+) -> Iterable[Case]:
     """Run the server's own search on every question; `first_weights` choose what is compared word by word."""
     weights = replace(load_weights(), first=first_weights)
     limits = replace(LIMITS[Budget.MID], compared=limit)
@@ -67,7 +69,11 @@ def cases(conversation: Conversation, analyzer: Analyzer, encode: CachedEncoder,
             exact_terms={},
             vectors={encoding.space: QueryVector(encoding.vector)},
             entities=np.array(
-                [conversation.entities[one] for name in question.names if (one := name.casefold()) in conversation.entities],
+                [
+                    conversation.entities[one]
+                    for name in question.names
+                    if (one := name.casefold()) in conversation.entities
+                ],
                 np.int32,
             ),
             min_scores=MinScores(),
@@ -174,7 +180,9 @@ def logistic(scores: np.ndarray, positive: np.ndarray) -> dict[str, float]:
 
 
 def rounded(weights: np.ndarray, names: Sequence[str]) -> dict[str, float]:
-    return {name: round(float(weight), 1) for name, weight in zip(names, weights, strict=False) if round(float(weight), 1)}
+    return {
+        name: round(float(weight), 1) for name, weight in zip(names, weights, strict=False) if round(float(weight), 1)
+    }
 
 
 def main() -> None:
@@ -196,7 +204,9 @@ def main() -> None:
     kept = [at for at, name in enumerate(names) if name not in options.drop]
 
     def gather(first_weights: np.ndarray) -> list[Case]:
-        run = [case for one in conversations for case in cases(one, analyzer, encode, first_weights, options.second_limit)]
+        run = [
+            case for one in conversations for case in cases(one, analyzer, encode, first_weights, options.second_limit)
+        ]
         encode.save()
         return run
 
@@ -221,6 +231,8 @@ def main() -> None:
     positive = np.concatenate([case.evidence for case in data]).astype(float)
     r_first = np.array([rounded(first, names).get(name, 0.0) for name in names])
     r_second = np.array([rounded(second, names).get(name, 0.0) for name in names])
+    spread = np.array([np.nanpercentile(case.similarity, [0, 10, 50, 90, 100]) for case in data])
+    print("raw similarity, mean of least, 10 %, median, 90 %, greatest:", spread.mean(axis=0).round(3))
     known = np.concatenate([~np.isnan(case.similarity) for case in data])
     similarity = np.concatenate([case.similarity for case in data])
     result = {
@@ -232,8 +244,8 @@ def main() -> None:
         "first": rounded(first[: len(FIRST)], FIRST),
         "second": rounded(second, names),
         "probability": {
-            "first": logistic(np.concatenate([case.features @ r_first for case in data]), positive),
-            "second": logistic(np.concatenate([case.features @ r_second for case in data]), positive),
+            "first": logistic(np.concatenate([shortfall(case.features, r_first) for case in data]), positive),
+            "second": logistic(np.concatenate([shortfall(case.features, r_second) for case in data]), positive),
             "reranker": logistic(similarity[known], positive[known]),
         },
     }

@@ -41,6 +41,28 @@ FIRST = (
 SECOND = ("maxsim", "maxsim_pair")
 """Features of the word-by-word comparison."""
 
+OCCASIONAL = frozenset(
+    {
+        "answers_words",
+        "answers_meaning",
+        "speaker",
+        "first_speaker",
+        "told_then",
+        "happened_then",
+        "tells_time",
+        "entities",
+    }
+)
+"""Features that only some questions and banks can have."""
+
+# The ends of 0-1 lie at least this far out: in a bank of three facts the best and the worst may be equally good, and all
+# of them good. Banks of a few hundred facts lie beyond. Meaning in deviations from the mean, similarity as it is.
+_MEANING_ENDS = (-2.0, 3.0)
+_SIMILARITY_ENDS = (0.3, 0.6)
+# A text of mean length that holds every term once has the sum of their rarities as its score. What has less than this
+# share of it is no full match, even if nothing in the bank has more.
+_FAIR_SHARE = 0.5
+
 _LONGEST = np.float32(np.log1p(100.0))  # terms of a long turn
 
 
@@ -64,10 +86,13 @@ class Scaled:
 
     def __init__(self, scope: Scope, words: WordScores | None, meaning: MeaningScores | None) -> None:
         nothing = np.zeros(len(scope.view), np.float32)
-        self.turn = _over_best(words.turn) if words else nothing
-        self.pair = self.turn if words is None or words.pair is words.turn else _over_best(words.pair)
-        self.session = self.turn if words is None or words.session is words.turn else _min_max(scope, words.session)
-        self.meaning = _min_max(scope, meaning.scaled) if meaning else nothing
+        fair = _FAIR_SHARE * sum(words.rarity.values()) if words else 0.0
+        self.turn = _over_best(words.turn, fair) if words else nothing
+        self.pair = self.turn if words is None or words.pair is words.turn else _over_best(words.pair, fair)
+        self.session = self.turn
+        if words is not None and words.session is not words.turn:
+            self.session = _min_max(scope, words.session, (0.0, 0.0))
+        self.meaning = _min_max(scope, meaning.scaled, _MEANING_ENDS) if meaning else nothing
 
     def joined(self, weights: Float32Array) -> Float32Array:
         """The weighted sum of turn, pair, session and meaning: which rows are worth a closer look."""
@@ -120,27 +145,37 @@ def second_features(compared: MaxSim, scored: np.ndarray[tuple[int], np.dtype[np
         if not known.size:
             columns.append(np.zeros(len(values), np.float32))
             continue
-        low, high, middle = known.min(), known.max(), np.median(known)
+        low, high = _stretched(known, _SIMILARITY_ENDS)
+        middle = np.median(known)
         filled = np.where(np.isnan(values), np.where(scored, middle, low), values)
-        columns.append((filled - low) / max(float(high - low), 1e-6))
+        columns.append(_between(filled, low, high))
     return np.stack(columns, axis=1).astype(np.float32)
 
 
-def _over_best(scores: Float32Array) -> Float32Array:
-    best = float(scores.max()) if len(scores) else 0.0
+def _over_best(scores: Float32Array, fair: float) -> Float32Array:
+    best = max(float(scores.max()) if len(scores) else 0.0, fair)
     return scores / np.float32(best) if best > 0 else scores
 
 
-def _min_max(scope: Scope, scores: Float32Array) -> Float32Array:
+def _min_max(scope: Scope, scores: Float32Array, ends: tuple[float, float]) -> Float32Array:
     """Scaled over visible rows that have a score; 0 for the others."""
     seen = scores if scope.mask is None else scores[scope.mask]
     seen = seen[~np.isnan(seen)]
     if not seen.size:
         return np.zeros(len(scores), np.float32)
-    low, high = seen.min(), seen.max()
-    scaled = (np.nan_to_num(scores, nan=low) - low) / max(float(high - low), 1e-6)
-    clipped: Float32Array = np.clip(scaled, 0, 1).astype(np.float32)
-    return clipped
+    low, high = _stretched(seen, ends)
+    return _between(np.nan_to_num(scores, nan=low), low, high)
+
+
+def _stretched(values: Float32Array, ends: tuple[float, float]) -> tuple[float, float]:
+    """The least and greatest value, no closer together than `ends`."""
+    return min(float(values.min()), ends[0]), max(float(values.max()), ends[1])
+
+
+def _between(values: Float32Array, low: float, high: float) -> Float32Array:
+    """0 at `low`, 1 at `high`."""
+    share: Float32Array = np.clip((values - low) / max(high - low, 1e-6), 0, 1).astype(np.float32)
+    return share
 
 
 def _at(values: np.ndarray[tuple[int], np.dtype[np.generic]], rows: Int32Array) -> Float32Array:

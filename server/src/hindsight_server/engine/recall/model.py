@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hindsight_server.engine.recall.features import FIRST, SECOND
+from hindsight_server.engine.recall.features import FIRST, OCCASIONAL, SECOND
 from hindsight_server.engine.recall.view import Float32Array
 
 
@@ -43,7 +43,7 @@ class Weights:
         scan: of turn, pair, session and meaning, to choose candidates out of the whole bank.
         first: of the features `FIRST`, when no words are compared.
         second: of `FIRST` and `SECOND` together.
-        first_probability, second_probability: from those scores to 0-1.
+        first_probability, second_probability: from the `shortfall` of those scores to 0-1.
         reranker: from the raw word-by-word similarity to 0-1.
     """
 
@@ -53,6 +53,20 @@ class Weights:
     first_probability: Logistic
     second_probability: Logistic
     reranker: Logistic
+
+
+def shortfall(features: Float32Array, weights: Float32Array) -> Float32Array:
+    """Scores, less the best that could be had: 0 when every feature that counts here is at its best.
+
+    An occasional feature that no candidate has (the question names no speaker, no time) does not count, so that the
+    result means the same whatever kind of bank and question it is.
+    """
+    if not len(features):
+        return np.zeros(0, np.float32)
+    names = (FIRST + SECOND)[: features.shape[1]]
+    counts = (features.max(axis=0) > 0) | np.array([name not in OCCASIONAL for name in names])
+    attainable = np.float32(np.maximum(weights, 0)[counts].sum())
+    return (features @ weights - attainable).astype(np.float32)
 
 
 SCAN = ("turn", "pair", "session", "meaning")

@@ -10,14 +10,14 @@ import numpy as np
 from hindsight_server.engine.recall.arms import ArmReport, skipped
 from hindsight_server.engine.recall.features import second_features
 from hindsight_server.engine.recall.maxsim import MaxSim, maxsim
-from hindsight_server.engine.recall.model import Weights
+from hindsight_server.engine.recall.model import Weights, shortfall
 from hindsight_server.engine.recall.ranking import FirstPass
 from hindsight_server.engine.recall.scope import Scope
 from hindsight_server.engine.recall.view import BankView, BoolArray, Float32Array, Int8Array, Int32Array
 
-# Small on purpose: they decide between facts that answer equally well.
-RECENCY_WEIGHT = 0.1
-PROOF_WEIGHT = 0.1
+# Small against the weights of the model: they decide between facts that answer about equally well.
+RECENCY_WEIGHT = 0.5
+PROOF_WEIGHT = 0.5
 RECENCY_HALF_LIFE_DAYS = 90.0
 _EXACT_FROM = 0.9  # exact facts lie above this, all others below
 
@@ -109,17 +109,18 @@ def final_order(
         now: the moment of the question, seconds since 1970.
     """
     reranker = None
+    boosts = _boosts(view, first.rows, now)
     if compared is None:
-        probability = weights.first_probability(first.scores)
+        probability = weights.first_probability(shortfall(first.features, weights.first) + boosts)
     else:
         second = second_features(compared.similarity, compared.looked_at)
-        scores = np.concatenate([first.features, second], axis=1) @ weights.second
-        probability = weights.second_probability(scores)
+        features = np.concatenate([first.features, second], axis=1)
+        probability = weights.second_probability(shortfall(features, weights.second) + boosts)
         own = compared.similarity.own
         reranker = np.where(np.isnan(own), np.float32(np.nan), weights.reranker(np.nan_to_num(own)))
-    boosted = np.clip(probability * _boosts(view, first.rows, now), 0.0, 1.0)
     is_exact = np.isin(first.rows, exact)
-    final = np.where(is_exact, _EXACT_FROM + (1 - _EXACT_FROM) * boosted, _EXACT_FROM * boosted).astype(np.float32)
+    lifted = _EXACT_FROM + (1 - _EXACT_FROM) * probability
+    final = np.where(is_exact, lifted, _EXACT_FROM * probability).astype(np.float32)
     order = np.lexsort((-first.rows, -final)).astype(np.int32)
     return Ranked(
         rows=first.rows[order],
@@ -130,9 +131,9 @@ def final_order(
 
 
 def _boosts(view: BankView, rows: Int32Array, now: float) -> Float32Array:
-    """Factors around 1: newer facts, and observations with more proof, count slightly more."""
+    """What is added to the scores: newer facts, and observations with more proof, count slightly more."""
     age_days = np.maximum(now - view.mentioned[rows], 0.0) / 86400.0
     recency = np.nan_to_num(np.exp2(-age_days / RECENCY_HALF_LIFE_DAYS), nan=0.5)
     proof = np.clip(0.5 + np.log(np.maximum(view.proof[rows], 1)) / 10.0, 0.0, 1.0)
-    factors = (1 + RECENCY_WEIGHT * (recency - 0.5)) * (1 + PROOF_WEIGHT * (proof - 0.5))
-    return factors.astype(np.float32)
+    boosts = RECENCY_WEIGHT * (recency - 0.5) + PROOF_WEIGHT * (proof - 0.5)
+    return boosts.astype(np.float32)
