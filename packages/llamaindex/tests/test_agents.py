@@ -70,6 +70,22 @@ async def test_memories_reach_the_model_before_the_question(
 
 
 @pytest.mark.feature("L2")
+async def test_a_react_agent_gets_them_at_the_head_of_the_question(
+    server: FakeHindsight, memory: HindsightMemory
+) -> None:
+    server.remember("ada", FACT)
+    llm = ScriptedLLM(react("dark"))
+    await ReActAgent(tools=[], llm=llm).run(QUESTION, memory=memory)
+    header, question = llm.prompts[0]
+    assert (header.role, question.role) == ("system", "user"), "roles still alternate"
+    assert FACT not in (header.content or "")
+    memories, asked = question.blocks
+    assert memories.text.startswith(PREFACE)
+    assert memories.text.endswith("\n\n")
+    assert asked.text == QUESTION
+
+
+@pytest.mark.feature("L2")
 async def test_a_function_agent_gets_a_system_message_of_its_own(
     server: FakeHindsight, memory: HindsightMemory
 ) -> None:

@@ -8,7 +8,9 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock, MagicMock
 
 import pytest
 from llama_index.core.base.llms.types import ChatMessage, ImageBlock, MessageRole, TextBlock
@@ -135,6 +137,23 @@ def test_the_client_class_is_looked_up_where_tests_replace_it(monkeypatch: pytes
         "user_agent": "hindsight-llamaindex/0.1.0",
     }
     assert built[1]["base_url"] == "https://api.hindsight.vectorize.io"
+
+
+@pytest.mark.feature("L1")
+async def test_any_object_with_the_methods_of_a_client_will_do(face: Face) -> None:
+    client = MagicMock(spec=["retain", "aretain", "recall", "arecall", "create_bank", "acreate_bank"])
+    for name in ("aretain", "arecall", "acreate_bank"):
+        setattr(client, name, AsyncMock())
+    for method in (client.recall, client.arecall):
+        method.return_value.results = [SimpleNamespace(text=FACT)]
+    memory = HindsightMemory.from_client(client, "ada", mission="m", tags=["t"])
+    await face(memory, "put", user("Hello Ada."))
+    assert f"- {FACT}" in (await face(memory, "get"))[0].content
+    stored = client.aretain.await_args.kwargs
+    assert (stored["bank_id"], stored["tags"], stored["update_mode"]) == ("ada", ["t"], "append")
+    assert len(stored["document_id"].rpartition("-")[2]) == 12
+    assert client.arecall.await_args.kwargs["query"] == "Hello Ada."
+    assert client.acreate_bank.await_count == 1
 
 
 @pytest.mark.parametrize(

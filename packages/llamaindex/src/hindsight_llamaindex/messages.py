@@ -96,7 +96,8 @@ def with_memories(block: str | None, history: Sequence[ChatMessage], *, leading:
     if not leading:
         for message in reversed(messages):
             if message.role == MessageRole.USER:
-                message.blocks = [TextBlock(text=block), *message.blocks]
+                # Some model classes join blocks without any space between.
+                message.blocks = [TextBlock(text=f"{block}\n\n"), *message.blocks]
                 return messages
     return [ChatMessage(role=MessageRole.SYSTEM, content=block), *messages]
 
