@@ -146,6 +146,16 @@ def _wait(walk: Walk, operation_id: str) -> None:
     assert said["status"] == "completed", said
 
 
+@pytest.mark.feature("R7")
+def test_a_text_without_facts_is_a_success_and_is_seen(api: Any, bank: str) -> None:
+    assert api.retain(bank, {"content": "ok 👍", "document_id": "d"}).status == 200
+    listed = api.bank("GET", bank, "/documents").body["items"]
+    assert [(row["id"], row["memory_unit_count"]) for row in listed] == [("d", 0)]
+    counted = [line for line in api("GET", "/metrics").body.splitlines() if 'outcome="no_facts"' in line]
+    assert counted
+    assert float(counted[0].split()[-1]) >= 1
+
+
 def test_the_client_that_reads_the_contract_is_told_every_operation(api: Any) -> None:
     document = api("GET", "/openapi.json").body
     served = {operation["operationId"] for methods in document["paths"].values() for operation in methods.values()}

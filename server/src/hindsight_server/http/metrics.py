@@ -29,6 +29,7 @@ class Metrics:
         self._buckets: Counter[tuple[str, float]] = Counter()
         self._seconds: dict[str, float] = defaultdict(float)
         self._degraded: Counter[str] = Counter()
+        self._documents: Counter[str] = Counter()
         self._in_flight = 0
 
     @contextmanager
@@ -51,6 +52,10 @@ class Metrics:
         """Count the arms that a recall had to do without."""
         self._degraded.update(arms)
 
+    def retained(self, documents: int, no_facts: int) -> None:
+        """Count the documents of a retain, and those of them that gave no fact."""
+        self._documents.update(stored=documents - no_facts, no_facts=no_facts)
+
     @property
     def uptime_seconds(self) -> float:
         return time.time() - self.started
@@ -66,6 +71,9 @@ class Metrics:
         lines.append("# TYPE hindsight_recall_arms_left_out_total counter")
         for arm, count in sorted(self._degraded.items()):
             lines.append(f'hindsight_recall_arms_left_out_total{{arm="{arm}"}} {count}')
+        lines.append("# TYPE hindsight_retain_documents_total counter")
+        for outcome, count in sorted(self._documents.items()):
+            lines.append(f'hindsight_retain_documents_total{{outcome="{outcome}"}} {count}')
         times = os.times()
         for kind, name, value in (
             ("gauge", "hindsight_http_requests_in_flight", f"{self._in_flight}"),

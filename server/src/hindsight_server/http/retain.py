@@ -17,13 +17,16 @@ from hindsight_server.http.wire import responses as shapes
 async def retain(
     request: Request, bank_id: BankId, body: Annotated[wire.RetainRequest, Body(wire.RetainRequest)]
 ) -> Response:
-    outcome = await services(request).retainer.retain(
+    served = services(request)
+    outcome = await served.retainer.retain(
         bank_id,
         [item_input(item) for item in body.items],
         document_tags=body.document_tags or (),
         operation_id=body.operation_id,
         run_async=bool(body.async_),
     )
+    if not outcome.replayed and not outcome.run_async:
+        served.metrics.retained(len(set(outcome.document_ids)), outcome.no_fact_documents)
     return answer(retain_answer(outcome))
 
 
