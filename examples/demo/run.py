@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import urllib.error
 import urllib.request
@@ -28,6 +29,7 @@ from hindsight_client import Hindsight
 HERE = Path(__file__).resolve().parent
 BANK = "demo"
 START_SECONDS = 60
+SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -110,9 +112,12 @@ def fill(url: str) -> None:
         for number, conversation in enumerate(log, 1):
             content = json.dumps(conversation.turns, ensure_ascii=False)
             client.retain(BANK, content, timestamp=conversation.began, document_id=conversation.document_id)
-            print(f"\r  conversation {number} of {len(log)}", end="", flush=True)
+            if sys.stdout.isatty():
+                print(f"\r  conversation {number} of {len(log)}", end="", flush=True)
     seconds = time.monotonic() - began
-    print(f"\rRetained {turns} turns of {len(log)} conversations in {seconds:.1f} s ({turns / seconds:.0f} turns/s)")
+    print(
+        f"{chr(13) if sys.stdout.isatty() else ''}Retained {turns} turns of {len(log)} conversations in {seconds:.1f} s ({turns / seconds:.0f} turns/s)"
+    )
 
 
 def speak(script: str, url: str, message: str) -> dict[str, Any]:
@@ -128,26 +133,27 @@ def speak(script: str, url: str, message: str) -> dict[str, Any]:
     return {**spoken, "process": time.monotonic() - began}
 
 
-def show(scene: Scene, message: str, spoken: dict[str, Any]) -> None:
-    print(f"  user : {message}")
-    for line in spoken["recalled"][:3]:
-        print(f"         recalled: {line}")
-    if len(spoken["recalled"]) > 3:
-        print(f"         ... and {len(spoken['recalled']) - 3} more")
-    print(f"  agent: {spoken['answer']}")
-    print(f"         turn {spoken['seconds']:.2f} s, process {spoken['process']:.1f} s, pid {spoken['pid']}")
+def show(message: str, spoken: dict[str, Any], *, recalled: bool) -> None:
+    print(f"  process {spoken['pid']}")
+    print(f"    user  : {message}")
+    if recalled:
+        for line in spoken["recalled"][:SHOWN]:
+            print(f"            recalled: {textwrap.shorten(line, 100, placeholder=' ...')}")
+        print(f"            {len(spoken['recalled'])} memories in the prompt")
+    print(f"    agent : {spoken['answer']}")
+    print(f"            turn {spoken['seconds']:.2f} s, whole process {spoken['process']:.1f} s")
 
 
 def play(scene: Scene, url: str, *, strict: bool) -> bool:
     """Both processes of one framework; whether every answer held what was expected."""
     print(f"\n{scene.framework}")
-    show(scene, scene.told, speak(scene.script, url, scene.told))
+    show(scene.told, speak(scene.script, url, scene.told), recalled=False)
     remembered = True
     for question, expected in scene.asked:
         spoken = speak(scene.script, url, question)
-        show(scene, question, spoken)
+        show(question, spoken, recalled=True)
         found = expected in (spoken["answer"] if strict else spoken["answer"] + " ".join(spoken["recalled"]))
-        print(f"         {'remembered' if found else 'NOT remembered'}: {expected}")
+        print(f"            {'remembered' if found else 'NOT remembered'}: {expected}")
         remembered = remembered and found
     return remembered
 
