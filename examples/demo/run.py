@@ -115,9 +115,8 @@ def fill(url: str) -> None:
             if sys.stdout.isatty():
                 print(f"\r  conversation {number} of {len(log)}", end="", flush=True)
     seconds = time.monotonic() - began
-    print(
-        f"{chr(13) if sys.stdout.isatty() else ''}Retained {turns} turns of {len(log)} conversations in {seconds:.1f} s ({turns / seconds:.0f} turns/s)"
-    )
+    rate = f"{turns / seconds:.0f} turns/s"
+    print(f"\rRetained {turns} turns of {len(log)} conversations in {seconds:.1f} s ({rate})")
 
 
 def speak(script: str, url: str, message: str) -> dict[str, Any]:
