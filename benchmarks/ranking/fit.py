@@ -3,7 +3,7 @@
 
     python benchmarks/ranking/fit.py LOCOMO.json [--cache FILE] [--write] [--drop FEATURE ...] [--second-limit 100]
 
-Listwise softmax: each evidence turn against the other candidates of its question that are no evidence; L2 on the weights.
+Listwise softmax: each evidence turn against the candidates of its question that are no evidence; L2 on the weights.
 Reported leave-one-conversation-out: the weights that rank a conversation were fitted on the others.
 """
 
@@ -211,8 +211,8 @@ def main() -> None:
         return run
 
     data = gather(load_weights().first)
-    print(f"{len(data)} questions; evidence among the candidates: "
-          f"{100 * np.mean([np.isin(sum(case.asked.evidence, ()), case.rows).mean() for case in data]):.1f} %")  # fmt: skip
+    reached = np.mean([np.isin(sum(case.asked.evidence, ()), case.rows).mean() for case in data])
+    print(f"{len(data)} questions; evidence among the candidates: {100 * reached:.1f} %")
     baseline = [names.index("turn"), names.index("meaning")]
     leave_one_out(data, [names.index("turn")], "BM25 alone")
     leave_one_out(data, baseline, "turn + meaning")
@@ -237,8 +237,8 @@ def main() -> None:
     similarity = np.concatenate([case.similarity for case in data])
     result = {
         "provenance": (
-            f"Fitted by benchmarks/ranking/fit.py on the evidence turns of {len(data)} questions of {len(conversations)}"
-            " LoCoMo conversations (snap-research/locomo), listwise softmax, L2; rounded to one decimal."
+            f"Fitted by benchmarks/ranking/fit.py on the evidence turns of {len(data)} questions of"
+            f" {len(conversations)} LoCoMo conversations (snap-research/locomo): listwise softmax, L2, rounded to 0.1."
         ),
         "scan": rounded(scan[[names.index(name) for name in SCAN]], SCAN),
         "first": rounded(first[: len(FIRST)], FIRST),

@@ -112,7 +112,7 @@ async def test_punctuation_is_no_query_syntax(memory: Memory) -> None:
         ("她对什么过敏？", "小红对花生过敏，不能吃花生酱。"),
         ("ลูกค้าสั่งกาแฟ", "ลูกค้าสั่งกาแฟเย็นสองแก้ว"),
         ("東京の会議", "東京で会議が開かれた。"),
-        ("김치찌개", "민수는 김치찌개를 좋아한다."),
+        ("민수는 김치찌개를 좋아하니?", "민수는 김치찌개를 좋아한다."),
         ("🎉 party 🎂", "The party 🎉 had a cake 🎂."),
         ("小红的API key是什么", "小红把API key放在了保险箱里。"),
     ],
@@ -222,7 +222,7 @@ async def test_a_reranker_floor_without_a_reranker_is_refused(diary: Memory) -> 
         await diary.ask("violin", budget=Budget.LOW, min_scores=floor)
     assert refused.value.field == "min_scores.reranker"
     plain = Recaller(diary.engine.store, HashingEmbedder(tokens=False), Analyzer(), diary.engine.clock)
-    with pytest.raises(BadRequest, match="no reranker|none for the script"):
+    with pytest.raises(BadRequest, match="none for the script"):
         await Memory(diary.engine, plain).ask("violin", min_scores=floor)
 
 

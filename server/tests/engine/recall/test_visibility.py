@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hindsight_server.adapters.text import Analyzer
 from hindsight_server.domain.tags import TagAnd, TagFilter, TagLeaf, TagNot, TagOr, TagsMatch
 from hindsight_server.engine.memories import MemoryPatch
 from hindsight_server.engine.recall.types import SourceFactsOption, TimeField, TimeFilter, TimeWindow
@@ -81,9 +82,12 @@ async def test_chunks_come_within_budget_and_obey_the_tags(memory: Memory) -> No
     assert outcome.chunks is not None
     assert [chunk.chunk.document_id for chunk in outcome.chunks] == [r.fact.document_id for r in outcome.results]
     assert not any(chunk.truncated for chunk in outcome.chunks)
-    short = await memory.ask("bees", chunks_max_tokens=10)
+    tokens = [Analyzer().count_tokens(chunk.text) for chunk in outcome.chunks]
+    short = await memory.ask("bees", chunks_max_tokens=tokens[0] + 3)
     assert short.chunks is not None
-    assert [chunk.truncated for chunk in short.chunks] == [False] * (len(short.chunks) - 1) + [True]
+    assert [chunk.truncated for chunk in short.chunks] == [False, True]
+    assert short.chunks[1].chunk.text.startswith(short.chunks[1].text)
+    assert Analyzer().count_tokens(short.chunks[1].text) <= 3
     strict = leaf("ann", match=TagsMatch.ANY_STRICT)
     filtered = await memory.ask("bees", chunks_max_tokens=8192, tags=strict)
     assert filtered.chunks is not None

@@ -55,8 +55,8 @@ OCCASIONAL = frozenset(
 )
 """Features that only some questions and banks can have."""
 
-# The ends of 0-1 lie at least this far out: in a bank of three facts the best and the worst may be equally good, and all
-# of them good. Banks of a few hundred facts lie beyond. Meaning in deviations from the mean, similarity as it is.
+# The ends of 0-1 lie at least this far out: in a bank of three facts the best and the worst may be equally good, and
+# all of them good. Banks of a few hundred facts lie beyond. Meaning in deviations from the mean, similarity as it is.
 _MEANING_ENDS = (-2.0, 3.0)
 _SIMILARITY_ENDS = (0.3, 0.6)
 # A text of mean length that holds every term once has the sum of their rarities as its score. What has less than this
