@@ -1,0 +1,138 @@
+"""Memory requests as they are made on the bridge: client, bank, deadline, retries, failure."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from .bank import ensure_bank, forget_bank
+from .calls import RecallCall, ReflectCall, RetainCall, call_recall, call_reflect, call_retain
+from .clients import AdapterPackage, ClientHandle
+from .errors import OperationError
+from .failures import describe_failure
+from .outcomes import RecalledMemory, RecallOutcome, ReflectOutcome, RetainOutcome
+from .retry import with_retries
+from .settings import MemorySettings
+from .shaping import RetainItem, recall_call, reflect_call, retain_call
+from .tools import Operation
+from .turns import ConversationLog, Turn, clean_turn, now_iso, operation_id_for, turn_content
+
+__all__ = ["Requests"]
+
+T = TypeVar("T")
+
+
+class Requests:
+    """What one memory asks of its server. The coroutines run on the bridge's loop only.
+
+    Args:
+        package, handle, settings: who asks, through which client, with which settings.
+        session_id: first part of the document ids made here.
+    """
+
+    def __init__(
+        self, package: AdapterPackage[Any], handle: ClientHandle, settings: MemorySettings, session_id: str
+    ) -> None:
+        self._package = package
+        self._handle = handle
+        self._settings = settings
+        self._session_id = session_id
+        self._logger = logging.getLogger(package.import_name)
+
+    def retain_call(self, content: str, item: RetainItem) -> RetainCall:
+        """The request of one write, ids included."""
+        return retain_call(self._settings, self._package.framework, self._session_id, content, item)
+
+    def recall_call(self, query: str, bank_id: str | None, tags: Sequence[str] | None = None) -> RecallCall:
+        """The request of one search."""
+        return recall_call(self._settings, query, bank_id=bank_id, tags=tags)
+
+    def reflect_call(self, query: str, bank_id: str | None) -> ReflectCall:
+        """The request of one question."""
+        return reflect_call(self._settings, query, bank_id=bank_id)
+
+    async def retain(self, call: RetainCall) -> RetainOutcome:
+        """Store one item."""
+        response = await self._send(
+            "retain", call.bank_id, lambda client: call_retain(client, call), repeatable=call.repeatable
+        )
+        items = getattr(response, "items_count", 1)
+        return RetainOutcome(
+            document_id=call.document_id,
+            operation_id=call.operation_id,
+            items=items if isinstance(items, int) else 1,
+        )
+
+    async def recall(self, call: RecallCall) -> RecallOutcome:
+        """Search; a blank query and a bank that the server does not know find nothing."""
+        if not call.query.strip():
+            return RecallOutcome()
+        try:
+            response = await self._send("recall", call.bank_id, lambda client: call_recall(client, call))
+        except OperationError as error:
+            if getattr(error.__cause__, "status", None) != 404:
+                raise
+            self._logger.debug("memory bank %r is unknown to the server: no memories", call.bank_id)
+            forget_bank(self._handle, call.bank_id)
+            return RecallOutcome()
+        results = getattr(response, "results", None) or ()
+        return RecallOutcome(memories=tuple(RecalledMemory.from_result(one) for one in results), raw=response)
+
+    async def reflect(self, call: ReflectCall) -> ReflectOutcome:
+        """Ask."""
+        response = await self._send("reflect", call.bank_id, lambda client: call_reflect(client, call))
+        text = getattr(response, "text", None)
+        structured = getattr(response, "structured_output", None) if call.response_schema else None
+        return ReflectOutcome(text=text if isinstance(text, str) else "", structured_output=structured, raw=response)
+
+    async def store_turns(
+        self, log: ConversationLog, turns: Sequence[Turn], bank_id: str | None, templates: Sequence[str], delta: bool
+    ) -> int:
+        """Append what is new, in order; the first failure stops."""
+        bank = self._settings.bank(bank_id)
+        stored = 0
+        async with log.exclusive():
+            new = log.unseen(turns) if delta else turns
+            if new:
+                log.met(turns[: len(turns) - len(new)])
+            waiting = [(turn, clean) for turn in new if (clean := clean_turn(turn, templates)) is not None]
+            for position, (turn, clean) in enumerate(waiting):
+                log.owe([later for later, _ in waiting[position:]])
+                await self.retain(self._turn_call(log, clean, bank))
+                log.advance(turn)
+                stored += 1
+        return stored
+
+    def _turn_call(self, log: ConversationLog, turn: Turn, bank_id: str) -> RetainCall:
+        timed = turn if turn.timestamp else replace(turn, timestamp=now_iso())
+        return self.retain_call(
+            turn_content(timed),
+            {
+                "bank_id": bank_id,
+                "document_id": log.document_id,
+                "timestamp": timed.timestamp,
+                "metadata": {"role": turn.role, "source": self._package.framework},
+                "append": True,
+                "operation_id": operation_id_for(bank_id, log.document_id, log.next_index, turn.text),
+            },
+        )
+
+    async def _send(
+        self, operation: Operation, bank_id: str, call: Callable[[Any], Awaitable[T]], *, repeatable: bool = True
+    ) -> T:
+        client = self._handle.live()
+        deadlines = self._settings.deadlines
+        if self._handle.url:
+            self._package.config.announce(self._handle.url, self._handle.url_origin, bank_id)
+        await ensure_bank(self._handle, bank_id, self._settings.mission, deadline=deadlines.bank)
+        seconds: float = getattr(deadlines, operation)
+        deadline_at = asyncio.get_running_loop().time() + seconds
+        try:
+            async with asyncio.timeout_at(deadline_at):
+                return await with_retries(lambda: call(client), repeatable=repeatable, deadline_at=deadline_at)
+        except Exception as error:
+            self._logger.debug("%s failed", operation, exc_info=True)
+            raise describe_failure(operation, error, seconds=seconds, secret=self._handle.secret) from error
