@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -18,15 +19,15 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 
-from hindsight_adapter_core import ConversationLog, RecalledMemory, Turn, clean_turn
+from hindsight_adapter_core import RecalledMemory, Turn, clean_turn
 
 __all__ = [
     "MEMORY_MESSAGE_ID",
+    "Said",
     "is_memory_message",
     "messages_in",
-    "new_turns",
     "query_of",
-    "said_turns",
+    "said_in",
     "text_of",
     "unsaid",
     "with_leading_memories",
@@ -83,15 +84,23 @@ def is_memory_message(message: BaseMessage) -> bool:
     return message.id == MEMORY_MESSAGE_ID
 
 
-def said_turns(messages: Sequence[BaseMessage], templates: Sequence[str] = ()) -> list[Turn]:
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """A genuine turn, and the id of its message if it has one."""
+
+    turn: Turn
+    message_id: str | None
+
+
+def said_in(messages: Sequence[BaseMessage], templates: Sequence[str] = ()) -> list[Said]:
     """The genuine turns among ``messages``: what users wrote and what the assistant answered in the end.
 
     Left out are system and tool messages, assistant messages that call a tool, messages that a harness made (marked
     by ``lc_source``, such as summaries), reasoning, heartbeats, and memory blocks filled from ``templates``. A
     message's own ``name`` and ``timestamp`` (ISO text or ``datetime``, in ``additional_kwargs``) are carried.
     """
-    turns = (clean_turn(_turn(one), templates) for one in messages if _is_genuine(one))
-    return [turn for turn in turns if turn is not None]
+    cleaned = ((clean_turn(_turn(one), templates), one.id) for one in messages if _is_genuine(one))
+    return [Said(turn=turn, message_id=message_id) for turn, message_id in cleaned if turn is not None]
 
 
 def _is_genuine(message: BaseMessage) -> bool:
@@ -129,21 +138,6 @@ def query_of(turns: Sequence[Turn]) -> str:
         elif said:
             break
     return "\n".join(reversed(said))
-
-
-def new_turns(log: ConversationLog, turns: Sequence[Turn]) -> list[Turn]:
-    """What of ``turns`` the log has not stored; of an unknown history, its last exchange.
-
-    Several user messages in a row are one exchange, so they are all new when the last of them is.
-    """
-    start = len(turns) - len(log.unseen(turns))
-    while 0 < start < len(turns) and _continues(log, turns[start - 1], turns[start]):
-        start -= 1
-    return list(turns[start:])
-
-
-def _continues(log: ConversationLog, earlier: Turn, later: Turn) -> bool:
-    return earlier.role == later.role == "user" and earlier.fingerprint != log.last
 
 
 def with_leading_memories(messages: Sequence[BaseMessage], block: str) -> list[BaseMessage]:

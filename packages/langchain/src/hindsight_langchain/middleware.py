@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, NotRequired, TypedDict, Unpack
 
 from langchain.agents.middleware.types import AgentMiddleware, AgentState, ModelRequest, ModelResponse, PrivateStateAttr
 from langgraph.runtime import Runtime
 
 from hindsight_adapter_core import (
-    ConversationLog,
     Deadlines,
     HindsightError,
     MemoryOptions,
+    OperationError,
     RecallOutcome,
     SettingsError,
-    Turn,
     check_template,
     open_memory,
     select_tools,
 )
 
 from ._client import PACKAGE
-from .conversation import DEFAULT_MEMORY_PROMPT, Conversations, Question
+from .conversation import DEFAULT_MEMORY_PROMPT, Conversations, Moment
 from .failures import failure_note, told
-from .messages import messages_in, new_turns, with_memories_appended
+from .messages import messages_in, said_in, with_memories_appended
 from .run_context import BankChoice, BankId, RunContext, static_bank
-from .tools import MemoryTool
-from .turn_cache import TurnCache
+from .tools import MemoryCall
 
 __all__ = ["HindsightMiddleware", "MemoryState", "MiddlewareOptions"]
 
-_LOG_KEY = "hindsight_log"
+#: The entry of the agent's state in which the conversation's record is kept.
+_KEPT = "hindsight_conversation"
+_STORED = frozenset({"user", "assistant"})
 
 
 class MemoryState(AgentState[Any]):
     """The agent's state with one private entry: what of the conversation is stored. It holds none of its words."""
 
-    hindsight_log: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
+    hindsight_conversation: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
 
 
 class MiddlewareOptions(TypedDict, total=False):
@@ -66,18 +65,6 @@ class MiddlewareOptions(TypedDict, total=False):
     tag_groups: list[dict[str, Any]] | None
     min_scores: dict[str, float] | None
     deadlines: Deadlines | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Unstored:
-    """What a finished run said that is not stored yet, and where it goes."""
-
-    bank_id: str
-    log: ConversationLog
-    turns: Sequence[Turn]
-
-    def as_state(self) -> dict[str, Any]:
-        return {_LOG_KEY: {**self.log.to_dict(), "bank_id": self.bank_id}}
 
 
 class HindsightMiddleware(AgentMiddleware[MemoryState, Any, Any]):
@@ -152,13 +139,12 @@ class HindsightMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         )
         bank = BankChoice.make(bank_id, bank_id_from_config, self._memory)
         self._conversations = Conversations(self._memory, bank, memory_prompt_template)
-        self._recalled = TurnCache()
         self._auto_recall, self._auto_retain = auto_recall, auto_retain
         self._max_results = max_recall_results
         chosen = select_tools(
             include_retain=include_retain, include_recall=include_recall, include_reflect=include_reflect
         )
-        self.tools = [MemoryTool(spec, self._memory, bank) for spec in chosen]
+        self.tools = [MemoryCall(spec, self._memory, bank).as_tool() for spec in chosen]
 
     # -- recall, before the model --------------------------------------------------------------------------------
 
@@ -166,102 +152,84 @@ class HindsightMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Call the model with the memories that fit the user turn."""
-        question, block = self._look(request)
-        if question is not None:
-            try:
-                outcome = self._memory.recall(question.query, bank_id=question.bank_id)
-            except HindsightError as error:
-                block = self._recall_failed(error, question)
-            else:
-                block = self._found(question, outcome)
+        try:
+            moment = self._moment(request)
+            block = self._conversations.recalled(moment) if moment else ""
+            if moment and block is None:
+                block = self._found(moment, self._memory.recall(moment.query, bank_id=moment.bank_id))
+        except HindsightError as error:
+            block = self._recall_failed(request, error)
         return handler(_with(request, block))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """Async twin of :meth:`wrap_model_call`."""
-        question, block = self._look(request)
-        if question is not None:
-            try:
-                outcome = await self._memory.arecall(question.query, bank_id=question.bank_id)
-            except HindsightError as error:
-                block = self._recall_failed(error, question)
-            else:
-                block = self._found(question, outcome)
+        try:
+            moment = self._moment(request)
+            block = self._conversations.recalled(moment) if moment else ""
+            if moment and block is None:
+                block = self._found(moment, await self._memory.arecall(moment.query, bank_id=moment.bank_id))
+        except HindsightError as error:
+            block = self._recall_failed(request, error)
         return await handler(_with(request, block))
 
-    def _look(self, request: ModelRequest[Any]) -> tuple[Question | None, str]:
-        """What is still to be searched for, or else the block for the model."""
+    def _moment(self, request: ModelRequest[Any]) -> Moment | None:
         if not self._auto_recall:
-            return None, ""
+            return None
         state: Any = request.state
-        try:
-            question = self._conversations.question(request.messages, RunContext.current(), state.get(_LOG_KEY))
-        except HindsightError as error:
-            return None, self._recall_failed(error, None)
-        if not question.query:
-            return None, ""
-        block = self._recalled.get(question.key)
-        return (question, "") if block is None else (None, block)
+        return self._conversations.moment(request.messages, RunContext.current(), state.get(_KEPT))
 
-    def _found(self, question: Question, outcome: RecallOutcome) -> str:
-        lines = self._conversations.found(question, outcome, limit=self._max_results)
-        block = self._conversations.block(lines) if lines else ""
-        self._recalled.put(question.key, block)
-        return block
+    def _found(self, moment: Moment, outcome: RecallOutcome) -> str:
+        return self._conversations.keep(moment, self._conversations.block(moment, outcome, limit=self._max_results))
 
-    def _recall_failed(self, error: HindsightError, question: Question | None) -> str:
+    def _recall_failed(self, request: ModelRequest[Any], error: HindsightError) -> str:
         failure = told("recall", error, self._memory)
         if self._memory.raise_on_error:
             raise failure from error
         block = failure_note(failure)
-        if question is not None:
+        if isinstance(error, OperationError) and (moment := self._moment(request)):
             # One outage must not cost its deadline at every model call of the turn.
-            self._recalled.put(question.key, block)
+            self._conversations.keep(moment, block)
         return block
 
     # -- retain, after the agent ---------------------------------------------------------------------------------
 
     def after_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Store what the run said."""
-        try:
-            unstored = self._unstored(state)
-        except HindsightError as error:
-            self._retain_failed(error)
-            return None
-        if unstored is None:
+        moment = self._finished(state)
+        if moment is None:
             return None
         try:
-            self._memory.store_turns(unstored.log, unstored.turns, bank_id=unstored.bank_id, delta=False)
+            self._conversations.store(moment, _STORED)
         except HindsightError as error:
             self._retain_failed(error)
-        return unstored.as_state()
+        return {_KEPT: moment.conversation.to_dict()}
 
     async def aafter_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Async twin of :meth:`after_agent`."""
-        try:
-            unstored = self._unstored(state)
-        except HindsightError as error:
-            self._retain_failed(error)
-            return None
-        if unstored is None:
+        moment = self._finished(state)
+        if moment is None:
             return None
         try:
-            await self._memory.astore_turns(unstored.log, unstored.turns, bank_id=unstored.bank_id, delta=False)
+            await self._conversations.astore(moment, _STORED)
         except HindsightError as error:
             self._retain_failed(error)
-        return unstored.as_state()
+        return {_KEPT: moment.conversation.to_dict()}
 
-    def _unstored(self, state: Any) -> _Unstored | None:
+    def _finished(self, state: Any) -> Moment | None:
+        """The conversation at the end of the run, if there is something to store."""
         messages = messages_in(state)
-        if not (self._auto_retain or self._auto_recall) or not self._conversations.turns(messages):
+        if not said_in(messages):
             return None
-        question = self._conversations.question(messages, RunContext.current(), state.get(_LOG_KEY))
-        self._recalled.forget(question.key)
-        if not self._auto_retain:
+        try:
+            moment = self._conversations.moment(messages, RunContext.current(), state.get(_KEPT))
+        except HindsightError as error:
+            if self._auto_retain:
+                self._retain_failed(error)
             return None
-        turns = new_turns(question.log, question.turns)
-        return _Unstored(bank_id=question.bank_id, log=question.log, turns=turns)
+        self._conversations.forget(moment)
+        return moment if self._auto_retain else None
 
     def _retain_failed(self, error: HindsightError) -> None:
         failure = told("retain", error, self._memory)
@@ -269,7 +237,7 @@ class HindsightMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             raise failure from error
 
 
-def _with(request: ModelRequest[Any], block: str) -> ModelRequest[Any]:
+def _with(request: ModelRequest[Any], block: str | None) -> ModelRequest[Any]:
     if not block:
         return request
     return request.override(system_message=with_memories_appended(request.system_message, block))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -14,17 +13,15 @@ from hindsight_adapter_core import (
     HindsightError,
     MemoryOptions,
     RecallOutcome,
-    Turn,
     check_template,
     open_memory,
 )
 
 from ._client import PACKAGE
-from .conversation import DEFAULT_MEMORY_PROMPT, Conversations, Question
+from .conversation import DEFAULT_MEMORY_PROMPT, Conversations, Moment
 from .failures import failure_note, told
-from .messages import messages_in, new_turns, with_leading_memories, without_memories
+from .messages import messages_in, said_in, with_leading_memories, without_memories
 from .run_context import BankChoice, BankId, RunContext, static_bank
-from .turn_cache import TurnCache
 
 __all__ = ["MemoryNode", "RecallNode", "RetainNode", "create_recall_node", "create_retain_node"]
 
@@ -39,15 +36,6 @@ class MemoryNode(Runnable[Any, Update]):
         return self.ainvoke(state, config)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Looked:
-    """What a recall node found out before asking the server: an update that is ready, or a question."""
-
-    messages: Sequence[BaseMessage]
-    question: Question | None = None
-    ready: Update | None = None
-
-
 class RecallNode(MemoryNode):
     """Puts memories that fit the last user turn into the state. Made by :func:`create_recall_node`."""
 
@@ -58,65 +46,44 @@ class RecallNode(MemoryNode):
         self._memory = conversations.operations
         self._max_results = max_results
         self._output_key = output_key
-        self._recalled = TurnCache()
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """The state update for ``input``, the graph's state."""
-        looked = self._look(input, config)
-        if looked.question is None:
-            return looked.ready or {}
+        messages = messages_in(input)
         try:
-            outcome = self._memory.recall(looked.question.query, bank_id=looked.question.bank_id)
+            moment = self._conversations.moment(messages, RunContext.current(config))
+            block = self._conversations.recalled(moment)
+            if block is None:
+                block = self._found(moment, self._memory.recall(moment.query, bank_id=moment.bank_id))
         except HindsightError as error:
-            return self._failed(looked, error)
-        return self._found(looked, looked.question, outcome)
+            block = self._failed(error)
+        return self._update(messages, block)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Async twin of :meth:`invoke`."""
-        looked = self._look(input, config)
-        if looked.question is None:
-            return looked.ready or {}
+        messages = messages_in(input)
         try:
-            outcome = await self._memory.arecall(looked.question.query, bank_id=looked.question.bank_id)
+            moment = self._conversations.moment(messages, RunContext.current(config))
+            block = self._conversations.recalled(moment)
+            if block is None:
+                block = self._found(moment, await self._memory.arecall(moment.query, bank_id=moment.bank_id))
         except HindsightError as error:
-            return self._failed(looked, error)
-        return self._found(looked, looked.question, outcome)
+            block = self._failed(error)
+        return self._update(messages, block)
 
-    def _look(self, state: Any, config: RunnableConfig | None) -> _Looked:
-        messages = messages_in(state)
-        try:
-            question = self._question(messages, RunContext.current(config))
-        except HindsightError as error:
-            return _Looked(messages=messages, ready=self._failed(_Looked(messages=messages), error))
-        if not question.query:
-            return _Looked(messages=messages, ready=self._update(messages, ""))
-        block = self._recalled.get(question.key)
-        if block is not None:
-            return _Looked(messages=messages, ready=self._update(messages, block))
-        return _Looked(messages=messages, question=question)
+    def _found(self, moment: Moment, outcome: RecallOutcome) -> str:
+        return self._conversations.keep(moment, self._conversations.block(moment, outcome, limit=self._max_results))
 
-    def _question(self, messages: Sequence[BaseMessage], run: RunContext) -> Question:
-        return self._conversations.question(messages, run)
-
-    def _found(self, looked: _Looked, question: Question, outcome: RecallOutcome) -> Update:
-        lines = self._conversations.found(question, outcome, limit=self._max_results)
-        block = self._conversations.block(lines) if lines else ""
-        self._recalled.put(question.key, block)
-        return self._update(looked.messages, block)
-
-    def _failed(self, looked: _Looked, error: HindsightError) -> Update:
+    def _failed(self, error: HindsightError) -> str:
         failure = told("recall", error, self._memory)
         if self._memory.raise_on_error:
             raise failure from error
-        return self._update(looked.messages, failure_note(failure))
+        return failure_note(failure)
 
     def _update(self, messages: Sequence[BaseMessage], block: str) -> Update:
         if self._output_key is not None:
             return {self._output_key: block or None}
-        return {"messages": self._placed(messages, block) if block else without_memories(messages)}
-
-    def _placed(self, messages: Sequence[BaseMessage], block: str) -> list[BaseMessage]:
-        return with_leading_memories(messages, block)
+        return {"messages": with_leading_memories(messages, block) if block else without_memories(messages)}
 
 
 class RetainNode(MemoryNode):
@@ -132,13 +99,9 @@ class RetainNode(MemoryNode):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """The state update for ``input``, the graph's state: at most, that recalled memories are taken out."""
         messages = messages_in(input)
-        turns = self._conversations.turns(messages)
         try:
-            if turns:
-                run = RunContext.current(config)
-                bank = self._conversations.bank.of(run)
-                log = self._conversations.log(bank, run)
-                self._memory.store_turns(log, self._wanted(new_turns(log, turns)), bank_id=bank, delta=False)
+            if said_in(messages):
+                self._conversations.store(self._conversations.moment(messages, RunContext.current(config)), self._roles)
         except HindsightError as error:
             self._failed(error)
         return self._update(messages)
@@ -146,19 +109,13 @@ class RetainNode(MemoryNode):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Async twin of :meth:`invoke`."""
         messages = messages_in(input)
-        turns = self._conversations.turns(messages)
         try:
-            if turns:
-                run = RunContext.current(config)
-                bank = self._conversations.bank.of(run)
-                log = self._conversations.log(bank, run)
-                await self._memory.astore_turns(log, self._wanted(new_turns(log, turns)), bank_id=bank, delta=False)
+            if said_in(messages):
+                moment = self._conversations.moment(messages, RunContext.current(config))
+                await self._conversations.astore(moment, self._roles)
         except HindsightError as error:
             self._failed(error)
         return self._update(messages)
-
-    def _wanted(self, turns: Sequence[Turn]) -> list[Turn]:
-        return [turn for turn in turns if turn.role in self._roles]
 
     def _failed(self, error: HindsightError) -> None:
         failure = told("retain", error, self._memory)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from dataclasses import asdict
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool, ToolException
-from pydantic import BaseModel, Field, PrivateAttr
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from pydantic import BaseModel, Field
 
 from hindsight_adapter_core import (
     RECALL_TOOL,
@@ -33,7 +33,7 @@ from ._client import PACKAGE
 from .failures import told
 from .run_context import BankChoice, BankId, RunContext, static_bank
 
-__all__ = ["MemoryTool", "create_hindsight_tools", "memory_data"]
+__all__ = ["MemoryCall", "create_hindsight_tools", "memory_data"]
 
 Answer = tuple[str, dict[str, Any]]
 Outcome = RetainOutcome | RecallOutcome | ReflectOutcome
@@ -57,36 +57,46 @@ class QuestionInput(BaseModel):
     query: str = Field(description=REFLECT_TOOL.argument_description)
 
 
-class MemoryTool(BaseTool):
-    """One memory tool. Made by :func:`create_hindsight_tools`.
+_SCHEMAS: dict[str, type[BaseModel]] = {"retain": RetainInput, "recall": QueryInput, "reflect": QuestionInput}
 
-    It answers with text for the model and an artifact for the program: ids, dates, tags and scores as plain data. A
-    failure becomes a tool message of status ``"error"`` that says why.
+
+class MemoryCall:
+    """What one memory tool does when it is called. Picklable; holds no key that a dump would show.
+
+    Args:
+        spec: what the model sees of the tool.
+        operations: the memory.
+        bank: how the bank of a call is found.
     """
 
-    response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
-    handle_tool_error: Any = True
-
-    _operations: MemoryOperations = PrivateAttr()
-    _bank: BankChoice = PrivateAttr()
-    _spec: MemoryToolSpec = PrivateAttr()
-
-    _SCHEMAS: ClassVar[dict[str, type[BaseModel]]] = {
-        "retain": RetainInput,
-        "recall": QueryInput,
-        "reflect": QuestionInput,
-    }
-
     def __init__(self, spec: MemoryToolSpec, operations: MemoryOperations, bank: BankChoice) -> None:
-        super().__init__(name=spec.name, description=spec.description, args_schema=self._SCHEMAS[spec.operation])
-        self._spec, self._operations, self._bank = spec, operations, bank
+        self.spec, self.bank = spec, bank
+        self._operations = operations
 
-    def _run(self, *texts: str, config: RunnableConfig, **arguments: str) -> Answer:
-        text = texts[0] if texts else arguments[self._spec.argument]
-        memory, operation = self._operations, self._spec.operation
+    def as_tool(self) -> BaseTool:
+        """The tool. Its failures are tool messages of status ``"error"``, unless the memory is to raise."""
+        return StructuredTool(
+            name=self.spec.name,
+            description=self.spec.description,
+            args_schema=_SCHEMAS[self.spec.operation],
+            func=self.call,
+            coroutine=self.acall,
+            response_format="content_and_artifact",
+            handle_tool_error=True,
+        )
+
+    def call(self, *texts: str, config: RunnableConfig, **arguments: str) -> Answer:
+        """Text for the model and an artifact for the program: ids, dates, tags and scores as plain data.
+
+        Raises:
+            ToolException: the memory call failed; the text says why.
+            HindsightError: instead of that, when the memory is to raise.
+        """
+        text = texts[0] if texts else arguments[self.spec.argument]
+        memory, operation = self._operations, self.spec.operation
         outcome: Outcome
         try:
-            bank = self._bank.of(RunContext.current(config))
+            bank = self.bank.of(RunContext.current(config))
             if operation == "retain":
                 outcome = memory.retain(text, bank_id=bank)
             elif operation == "recall":
@@ -97,12 +107,13 @@ class MemoryTool(BaseTool):
             raise self._failure(error) from error
         return _answer(outcome, bank)
 
-    async def _arun(self, *texts: str, config: RunnableConfig, **arguments: str) -> Answer:
-        text = texts[0] if texts else arguments[self._spec.argument]
-        memory, operation = self._operations, self._spec.operation
+    async def acall(self, *texts: str, config: RunnableConfig, **arguments: str) -> Answer:
+        """Async twin of :meth:`call`."""
+        text = texts[0] if texts else arguments[self.spec.argument]
+        memory, operation = self._operations, self.spec.operation
         outcome: Outcome
         try:
-            bank = self._bank.of(RunContext.current(config))
+            bank = self.bank.of(RunContext.current(config))
             if operation == "retain":
                 outcome = await memory.aretain(text, bank_id=bank)
             elif operation == "recall":
@@ -114,10 +125,11 @@ class MemoryTool(BaseTool):
         return _answer(outcome, bank)
 
     def _failure(self, error: HindsightError) -> Exception:
-        failure = self._worded(error, told(self._spec.operation, error, self._operations, level=logging.ERROR))
+        failure = self.worded(error, told(self.spec.operation, error, self._operations, level=logging.ERROR))
         return failure if self._operations.raise_on_error else ToolException(str(failure))
 
-    def _worded(self, error: HindsightError, sentence: OperationError) -> HindsightError:
+    def worded(self, error: HindsightError, sentence: OperationError) -> HindsightError:
+        """The failure in the words of this package."""
         return sentence
 
 
@@ -246,4 +258,4 @@ def create_hindsight_tools(  # noqa: PLR0913 - the documented signature
     chosen = select_tools(include_retain=include_retain, include_recall=include_recall, include_reflect=include_reflect)
     operations = open_memory(PACKAGE, options, client=client, api_key=api_key, raise_on_error=raise_on_error)
     bank = BankChoice.make(bank_id, bank_id_from_config, operations)
-    return [MemoryTool(spec, operations, bank) for spec in chosen]
+    return [MemoryCall(spec, operations, bank).as_tool() for spec in chosen]

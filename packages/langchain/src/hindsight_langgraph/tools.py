@@ -18,7 +18,7 @@ from hindsight_adapter_core import (
     select_tools,
 )
 from hindsight_langchain.run_context import BankChoice
-from hindsight_langchain.tools import MemoryTool
+from hindsight_langchain.tools import MemoryCall
 
 from ._client import PACKAGE
 from .wording import reworded
@@ -26,17 +26,17 @@ from .wording import reworded
 __all__ = ["create_hindsight_tools"]
 
 
-class _Tool(MemoryTool):
+class _Call(MemoryCall):
     def __init__(self, spec: MemoryToolSpec, operations: MemoryOperations, bank: BankChoice) -> None:
         super().__init__(replace(spec, name=f"hindsight_{spec.operation}"), operations, bank)
 
-    def _worded(self, error: HindsightError, sentence: OperationError) -> HindsightError:
+    def worded(self, error: HindsightError, sentence: OperationError) -> HindsightError:
         if isinstance(error, MissingBankError):
             return MissingBankError(
                 "No bank_id available for Hindsight tool. "
-                f"Pass bank_id or set config['configurable']['{self._bank.key}']."
+                f"Pass bank_id or set config['configurable']['{self.bank.key}']."
             )
-        return reworded(f"{self._spec.operation.capitalize()} failed: ", sentence)
+        return reworded(f"{self.spec.operation.capitalize()} failed: ", sentence)
 
 
 def create_hindsight_tools(  # noqa: PLR0913 - the documented signature
@@ -95,4 +95,4 @@ def create_hindsight_tools(  # noqa: PLR0913 - the documented signature
     chosen = select_tools(include_retain=include_retain, include_recall=include_recall, include_reflect=include_reflect)
     operations = open_memory(PACKAGE, options, client=client, api_key=api_key, raise_on_error=raise_on_error)
     bank = BankChoice.make(bank_id, bank_id_from_config, operations)
-    return [_Tool(spec, operations, bank) for spec in chosen]
+    return [_Call(spec, operations, bank).as_tool() for spec in chosen]
