@@ -111,7 +111,7 @@ def set_up(group: str) -> None:
         return
     if not binary("python").exists():
         _create_environment()
-    pip = [binary("python"), "-m", "pip", "install", "--quiet", "--progress-bar", "off"]
+    pip: list[str | Path] = [binary("python"), "-m", "pip", "install", "--quiet", "--progress-bar", "off"]
     run(
         "Installing pinned packages (about a minute)",
         [*pip, "--require-hashes", "-r", requirements],
@@ -135,7 +135,7 @@ def _create_environment() -> None:
 
 def demo() -> None:
     set_up("demo")
-    run("Demo: three frameworks, one memory", [binary("python"), ROOT / "examples" / "demo" / "run.py"])
+    run("Demo: three frameworks, one memory", [binary("python"), ROOT / "examples" / "demo" / "demo.py"])
 
 
 def test(only: str | None) -> None:

@@ -91,7 +91,7 @@ def feed_haystack(url: str, bank: str, sample: dict[str, Any], *, one_document: 
 def feed_langchain(url: str, bank: str, sample: dict[str, Any], *, one_document: bool) -> None:
     from langchain.agents import create_agent
     from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-    from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+    from langchain_core.messages import AIMessage, HumanMessage
 
     from hindsight_langchain import HindsightMiddleware
 
@@ -99,7 +99,7 @@ def feed_langchain(url: str, bank: str, sample: dict[str, Any], *, one_document:
     for number in sorted({turn[0] for turn in turns}) if not one_document else [0]:
         part = [turn for turn in turns if one_document or turn[0] == number]
         memory = HindsightMiddleware(bank_id=bank, hindsight_api_url=url, auto_recall=False)
-        history: list[AnyMessage] = []
+        history: list[Any] = []
         for _, role, name, text, said in part:
             extra = {"timestamp": said.isoformat()}
             if role == "user":

@@ -1,9 +1,9 @@
 """Measures a memory server over its HTTP API: start, memory, retain, recall, evidence.
 
-    python benchmarks/server/run.py                                   a fresh server of our own, everything
-    python benchmarks/server/run.py --url http://127.0.0.1:8888 --pid 4711 --only retain,recall
-    python benchmarks/server/run.py --only recall --sizes 100000 --embeddings hashing
-    python benchmarks/server/run.py --only evidence --locomo PATH --conversations conv-26,conv-30
+    python benchmarks/server/measure.py                                   a fresh server of our own, everything
+    python benchmarks/server/measure.py --url http://127.0.0.1:8888 --pid 4711 --only retain,recall
+    python benchmarks/server/measure.py --only recall --sizes 100000 --embeddings hashing
+    python benchmarks/server/measure.py --only evidence --locomo PATH --conversations conv-26,conv-30
 
 Prints a table and, with --out, writes JSON. Machines are noisy: compare the CPU column, and figures of one run.
 """
