@@ -31,5 +31,5 @@ class SqliteMachine(StoreMachine):
 
 TestRandomOperations = SqliteMachine.TestCase
 TestRandomOperations.settings = settings(
-    max_examples=15, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=20, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
 )

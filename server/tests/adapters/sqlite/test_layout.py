@@ -49,6 +49,12 @@ async def test_every_key_leads_with_the_bank(store: SqliteStore, tmp_path: Path)
     connection.close()
 
 
+async def test_a_commit_is_on_the_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
+    connection = open_writer(tmp_path / "memory.db")
+    assert (connection.pragma("journal_mode"), connection.pragma("synchronous")) == ("wal", 2)
+    connection.close()
+
+
 async def test_steps_are_run_once_and_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "memory.db"
     connection = open_writer(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from hindsight_server.ports.records import FactFilter
+from hindsight_server.ports.records import DocumentFilter, FactFilter
 from hindsight_server.ports.store import Store
 from hindsight_server.testing.store_contract.builders import NOW, SPACE, appended, document, put, write
 
@@ -51,11 +51,18 @@ class ConcurrencyContract:
 
     async def test_a_failing_write_takes_no_other_with_it(self, store: Store) -> None:
         good = [store.retain(write("b", document(f"d{number}", "x"))) for number in range(6)]
-        bad = [store.retain(write("b", document(f"bad{number}", "x", keep=["x"]))) for number in range(6)]
+        bad = [
+            # Its first two documents are on their way to the tables when the third one fails.
+            store.retain(
+                write("b", document("bad", "x"), appended("bad", "y"), document(f"bad{number}", "z", keep="z"))
+            )
+            for number in range(6)
+        ]
         mixed = [one for pair in zip(good, bad, strict=True) for one in pair]
         results = await asyncio.gather(*mixed, return_exceptions=True)
         assert sum(isinstance(result, Exception) for result in results) == 6
         assert (await store.list_facts("b", FactFilter(), 99, 0)).total == 6
+        assert (await store.list_documents("b", DocumentFilter(), 99, 0)).total == 6
 
     async def test_a_cancelled_caller_harms_nobody(self, store: Store) -> None:
         await store.ensure_bank("b", NOW)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from hindsight_server.domain.errors import NotFound
@@ -11,7 +12,17 @@ from hindsight_server.domain.model import EntityMention, FactState, FactType
 from hindsight_server.domain.tags import TagAnd, TagFilter, TagLeaf, TagNot, TagOr, TagsMatch
 from hindsight_server.ports.records import DocumentFilter, FactChange, FactFilter
 from hindsight_server.ports.store import Store
-from hindsight_server.testing.store_contract.builders import NOW, document, encoding_of, fact, later, put, write
+from hindsight_server.testing.store_contract.builders import (
+    NOW,
+    SPACE,
+    TOKEN_DIMENSION,
+    document,
+    encoding_of,
+    fact,
+    later,
+    put,
+    write,
+)
 from hindsight_server.testing.store_contract.retaining import texts_of
 
 TAGGED = {"none": (), "a": ("a",), "b": ("b",), "ab": ("a", "b"), "abc": ("c", "b", "a")}
@@ -119,6 +130,9 @@ class FactContract:
         found = await store.postings("b", {"wrong": 0, "right": 0})
         assert (found["wrong"][0].size, found["right"][0].tolist()) == (0, [changed.seq])
         assert {entity.name for entity in (await store.list_entities("b", None, 9, 0)).items} == {"Bo", "Cy"}
+        vectors = (await store.snapshot("b", 0, 0)).vectors[SPACE][1]
+        np.testing.assert_allclose(vectors, [encoding_of("right").vector], atol=1e-3)
+        assert (await store.token_vectors("b", SPACE, [changed.seq]))[changed.seq].shape == (1, TOKEN_DIMENSION)
         emptied = await store.update_fact(
             "b", fact_id, FactChange(cleared=frozenset({"context", "occurred_end", "mentioned_at"})), NOW
         )

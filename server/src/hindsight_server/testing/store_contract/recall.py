@@ -154,6 +154,13 @@ class RecallContract:
         after = await store.postings("b", {"word": rows[250].seq})
         assert after["word"][0].tolist() == [row.seq for row in rows[251:]]
 
+    async def test_postings_of_a_term_grow(self, store: Store) -> None:
+        for count in (1, 90, 200, 3, 100):
+            await put(store, "b", f"d{count}", *(f"word {number}" for number in range(count)))
+        rows = (await store.snapshot("b", 0, 0)).rows
+        assert (await store.postings("b", {"word": 0}))["word"][0].tolist() == [row.seq for row in rows]
+        assert (await store.postings("b", {"89": 0}))["89"][0].size == 3
+
     async def test_postings_follow_deletions(self, store: Store) -> None:
         for number in range(120):
             await put(store, "b", f"d{number}", *(f"word {number} {turn}" for turn in range(3)))

@@ -104,6 +104,10 @@ class RetainContract:
         with pytest.raises(StaleDocument):
             await store.retain(write("b", document("d", "one", keep=["one"])))
         await put(store, "b", "d", "one")
+        await put(store, "b", "p", "waits", state=FactState.PENDING)
+        with pytest.raises(StaleDocument):
+            await store.retain(write("b", document("p", "waits", keep=["waits"])))
+        await store.delete_document("b", "p", NOW)
         part = document("d", "one", "gone", keep=["one", "gone"])
         with pytest.raises(StaleDocument):
             await store.retain(write("b", document("other", "x"), part))
