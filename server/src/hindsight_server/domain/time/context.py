@@ -14,7 +14,8 @@ from hindsight_server.domain.time.mention import Grain, Relation
 Found = tuple[int, int, Span]
 """Start, end and meaning of an expression."""
 
-_LOOK_BACK = 40  # characters before an expression that may change it
+_LOOK_BACK = 40  # characters before an expression that may change it, at most
+_LOOK_BACK_SHORT = 20  # characters of the longest of "prior to around ", "every single "
 _DIVISIBLE = frozenset({Grain.WEEK, Grain.MONTH, Grain.SEASON, Grain.QUARTER, Grain.YEAR, Grain.DECADE})
 
 _RECURS = re.compile(r"(?:\b(?:every|each)\s(?:other\s|single\s|second\s)?|每个?|每逢)$", re.IGNORECASE)
@@ -60,25 +61,22 @@ _RELATIONS = {
 }  # fmt: skip
 
 
-def _behind(text: str, at: int) -> tuple[int, str]:
-    """The text before a position, and where it begins."""
-    start = max(0, at - _LOOK_BACK)
-    return start, text[start:at]
+def _before(pattern: re.Pattern[str], text: str, at: int, look_back: int = _LOOK_BACK) -> re.Match[str] | None:
+    """What a pattern that ends in ``$`` matches just before a position."""
+    return pattern.search(text, max(0, at - look_back), at)
 
 
 def recurs(text: str, start: int) -> bool:
     """Whether the expression names a habit ("every Friday"), which is no time."""
-    return _RECURS.search(_behind(text, start)[1]) is not None
+    return _before(_RECURS, text, start, _LOOK_BACK_SHORT) is not None
 
 
 def refined(text: str, found: Found) -> Found:
     """Take in "early", "the end of" before an expression, and a clock time after it."""
     start, end, span = found
-    if span.grain in _DIVISIBLE:
-        offset, before = _behind(text, start)
-        if part := _PORTION.search(before):
-            name = (part["part"] or _PARTS[part["of"].lower()]).lower()
-            return offset + part.start(), end, cal.portion(span, name)
+    if span.grain in _DIVISIBLE and (part := _before(_PORTION, text, start)):
+        name = (part["part"] or _PARTS[part["of"].lower()]).lower()
+        return part.start(), end, cal.portion(span, name)
     if span.grain in (Grain.DAY, Grain.PART_OF_DAY):
         if clock := _CLOCK.match(text, end):
             return start, clock.end(), _at_clock(span, clock)
@@ -122,7 +120,7 @@ def ranges(text: str, found: list[Found]) -> list[Found]:
 
 def _range(text: str, first: Found, last: Found) -> Found | None:
     link = _RANGE.fullmatch(text, first[1], last[0])
-    if link is None or (link["and"] and not _BETWEEN.search(_behind(text, first[0])[1])):
+    if link is None or (link["and"] and not _before(_BETWEEN, text, first[0])):
         return None
     a, b = first[2], last[2]
     if not a.has_year and b.has_year:
@@ -144,8 +142,9 @@ def _in_year(span: Span, year: int) -> Span:
 
 def stepped(text: str, found: Found) -> Found:
     """Take in "the week before", "two days after", "the Friday before" in front of an expression."""
-    offset, before = _behind(text, found[0])
-    step = _STEPPED.search(before)
+    begins = max(0, found[0] - _LOOK_BACK_SHORT)
+    nearby = text[begins : found[0]].lower()
+    step = _before(_STEPPED, text, found[0]) if "before " in nearby or "after " in nearby else None
     if step is None:
         return found
     unit, count, earlier = step["unit"].lower(), (step["count"] or "").lower(), step["way"].lower() == "before"
@@ -153,7 +152,7 @@ def stepped(text: str, found: Found) -> Found:
         span = _step(found[2], unit, english.number_of(count) if count else None, -1 if earlier else 1)
     except (ValueError, OverflowError):
         return found
-    return offset + step.start(), found[1], replace(span, is_relative=found[2].is_relative)
+    return step.start(), found[1], replace(span, is_relative=found[2].is_relative)
 
 
 def _step(span: Span, unit: str, count: int | None, sign: int) -> Span:
@@ -172,7 +171,7 @@ def relation(text: str, start: int, end: int) -> Relation:
     """The side of a time that the words around it point to."""
     if text[max(start, end - 4) : end].lower() == " now":  # "for three years now"
         return Relation.SINCE
-    if word := _BEFORE.search(_behind(text, start)[1]):
+    if word := _before(_BEFORE, text, start, _LOOK_BACK_SHORT):
         return _RELATIONS[(word[1] or word[2]).lower()]
     if word := _BEHIND.match(text, end):
         return _RELATIONS[(word[1] or word[2]).lower()]

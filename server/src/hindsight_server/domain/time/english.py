@@ -47,8 +47,8 @@ _NOT_IN_CODE = r"(?<![\w/.:$€£#-])"
 _DONE = r"(?![\w/-]|[.,:]\d)"
 
 
-def _rule(pattern: str, resolve: Resolver, triggers: Iterable[str]) -> Rule:
-    return Rule(re.compile(pattern, re.IGNORECASE), resolve, frozenset(triggers))
+def _rule(pattern: str, resolve: Resolver, triggers: Iterable[str], lead: int = 0) -> Rule:
+    return Rule(re.compile(pattern, re.IGNORECASE), resolve, frozenset(triggers), lead)
 
 
 def number_of(word: str) -> int:
@@ -240,7 +240,7 @@ _LAST_DAY = r"(?: ?[-–] ?(?P<last>[0-3]?\d)(?:st|nd|rd|th)?)?"
 _ORDINAL_DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)"
 _NO_RANK = r"(?=$|[.,;!?)]| (?:and|but|after|before|at|to|with|for|we|i|he|she|they|it)\b)"
 _BEFORE_MONTH = r"\b(?:in|since|until|till|by|of|before|after|during|from|to|through|early|mid|late|between|and)[ -]"
-_BEFORE_YEAR = rf"(?:{_BEFORE_MONTH}|\byear |[(])"
+_BEFORE_YEAR = rf"(?:{_BEFORE_MONTH}|\byear |(?<=[(]))"
 _NO_AMOUNT = r"(?! (?:years|days|people|dollars|euros|miles|km|steps|words|users|items|times|calories)\b)"
 _FULL_WEEKDAYS = [name for name in WEEKDAYS if name.endswith("day")]
 _HOLIDAY = _any(_HOLIDAYS).replace("'", "['’]")
@@ -254,33 +254,43 @@ RULES = (
         r"|this (?:morning|afternoon|evening)|(?:yesterday|tomorrow|today)(?: (?:morning|afternoon|evening|night))?)\b",
         _near_day,
         ("yesterday", "tomorrow", "today", "tonight", "night", "this"),
+        lead=3,
     ),
-    _rule(r"\bthe other (?:day|night)\b", _other_day, ("other",)),
+    _rule(r"\bthe other (?:day|night)\b", _other_day, ("other",), lead=1),
     _rule(
         rf"\b{_HOW_MANY} {_UNIT} (?P<ago>ago|back|earlier|from now|from today)\b",
         _away,
         ("ago", "back", "earlier", "from"),
+        lead=5,
     ),
     _rule(
         rf"\b(?:for|been) (?:about |over |almost |around |nearly )?(?P<time>(?P<ago>){_HOW_MANY} {_UNIT} now)\b",
         _begun,
         ("now",),
+        lead=7,
     ),
-    _rule(rf"\b(?:on|by|until|till|since|before|after) (?P<time>the {_ORDINAL_DAY}){_NO_RANK}", _day_alone, "#"),
-    _rule(rf"\bin (?P<ago>){_HOW_MANY} {_UNIT}(?P<time_>'? time)?\b", _ahead, _PLURAL_UNITS),
+    _rule(
+        rf"\b(?:on|by|until|till|since|before|after) (?P<time>the {_ORDINAL_DAY}){_NO_RANK}", _day_alone, "#", lead=2
+    ),
+    _rule(rf"\bin (?P<ago>){_HOW_MANY} {_UNIT}(?P<time_>'? time)?\b", _ahead, _PLURAL_UNITS, lead=5),
     _rule(rf"\b(?P<way>{_any(_WAYS)}) {_HOW_MANY} {_UNIT}\b", _stretch, _WAYS),
     _rule(
         rf"\b(?P<way>{_any((*_WAYS, 'this past', 'this coming', 'this', 'current'))}) {_NAMED}\b(?!-)",
         _step,
         (*_WAYS, "this", "current"),
     ),
-    _rule(rf"\b(?:the )?(?P<name>{_any(_STEPPED)}) (?P<way>before last|after next)\b", _two_steps, ("last", "next")),
-    _rule(rf"{_NOT_IN_CODE}{_DAY}{_LAST_DAY}(?: of)? ?{_MONTH}(?:,? {_YEAR})?{_DONE}", _month_day, _MONTHS),
+    _rule(
+        rf"\b(?:the )?(?P<name>{_any(_STEPPED)}) (?P<way>before last|after next)\b",
+        _two_steps,
+        ("last", "next"),
+        lead=3,
+    ),
+    _rule(rf"{_NOT_IN_CODE}{_DAY}{_LAST_DAY}(?: of)? ?{_MONTH}(?:,? {_YEAR})?{_DONE}", _month_day, _MONTHS, lead=5),
     _rule(rf"\b{_MONTH} {_DAY}{_LAST_DAY}(?:,? (?:of )?{_YEAR})?{_DONE}", _month_day, _MONTHS),
     _rule(rf"\b{_MONTH}(?: of|,)? {_YEAR}{_DONE}", _month_year, _MONTHS),
-    _rule(rf"{_BEFORE_MONTH}(?P<time>{_MONTH}){_DONE}", _month_alone, _MONTHS),
-    _rule(rf"{_BEFORE_YEAR}(?P<time>{_YEAR}){_DONE}{_NO_AMOUNT}", _year_alone, "#"),
-    _rule(r"\b(?:the )?['’]?(?P<decade>(?:1[5-9]|20)\d0|[2-9]0)['’]?s\b", _decade, "#"),
+    _rule(rf"{_BEFORE_MONTH}(?P<time>{_MONTH}){_DONE}", _month_alone, _MONTHS, lead=1),
+    _rule(rf"{_BEFORE_YEAR}(?P<time>{_YEAR}){_DONE}{_NO_AMOUNT}", _year_alone, "#", lead=1),
+    _rule(r"\b(?:the )?['’]?(?P<decade>(?:1[5-9]|20)\d0|[2-9]0)['’]?s\b", _decade, "#", lead=1),
     _rule(rf"\b(?P<season>{_any(_SEASONS)})(?: of|,)? {_YEAR}{_DONE}", _season_year, _SEASONS),
     _rule(
         r"\b(?:(?P<year_before>(?:19|20)\d\d) )?"
@@ -288,24 +298,35 @@ RULES = (
         rf"(?:(?: of|,)? {_YEAR})?{_DONE}",
         _quarter,
         ("q1", "q2", "q3", "q4", "quarter"),
+        lead=3,
     ),
     _rule(rf"\b(?P<weekday>{_any(_FULL_WEEKDAYS)})\b{_PART}", _weekday_alone, _FULL_WEEKDAYS),
     _rule(
         rf"\b(?:(?P<way>last|this|next) )?(?P<holiday>{_HOLIDAY})(?: (?:of )?{_YEAR}{_DONE})?",
         _holiday,
         ("christmas", "boxing", "halloween", "new", "valentine", "independence", "thanksgiving"),
+        lead=1,
     ),
 )
 """All rules; where several fit, the one that begins first wins, then the longest."""
 
-LOOKS_AHEAD = re.compile(
+_AHEAD = re.compile(
     r"\b(?:will|won't|going to|gonna|plan(?:s|ning)? (?:to|on)|upcoming|tomorrow|tonight|looking forward|can't wait"
     r"|scheduled|next (?:week|month|year)|about to|supposed to|let's)\b|['’]ll\b",
     re.IGNORECASE,
 )
-"""The text speaks of what is to come."""
+_AHEAD_WORDS = frozenset({
+    "will", "won", "going", "gonna", "plan", "plans", "planning", "upcoming", "tomorrow", "tonight", "looking", "can",
+    "scheduled", "next", "about", "supposed", "let", "ll",
+})  # fmt: skip
+"""One of them is in whatever the pattern matches."""
 
 LOOKS_BACK = re.compile(
     r"\b(?:was|were|did|had|went|got|met|saw|took|came|made|bought|began|started|last|ago|\w{2,}ed)\b", re.IGNORECASE
 )
 """The text speaks of what has been."""
+
+
+def looks_ahead(text: str, words: frozenset[str] | set[str]) -> bool:
+    """Whether the text, which holds these lower-case words, speaks of what is to come."""
+    return not words.isdisjoint(_AHEAD_WORDS) and _AHEAD.search(text) is not None

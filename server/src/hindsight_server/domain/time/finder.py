@@ -14,8 +14,16 @@ from hindsight_server.domain.time.mention import TimeMention
 from hindsight_server.domain.time.rule import Rule
 
 _WORD = re.compile(r"[a-z]+\d?")
+_SPOT = re.compile(r"([^\W\d_]+\d?)|\d+")
 _DIGIT = re.compile(r"\d")
-_ENGLISH_TRIGGERS = frozenset().union(*(rule.triggers for rule in english.RULES)) - {"#"}
+_DIGITS = "#"
+_WORD_RULES = (*numeric.RULES, *english.RULES)
+_ON: dict[str, list[tuple[int, Rule]]] = {
+    trigger: [(number, rule) for number, rule in enumerate(_WORD_RULES) if trigger in rule.triggers]
+    for trigger in frozenset().union(*(rule.triggers for rule in _WORD_RULES))
+}
+"""The rules to try at a word, with their numbers."""
+_ENGLISH_TRIGGERS = _ON.keys() - {_DIGITS}
 _CHINESE_TRIGGERS = frozenset().union(*(rule.triggers for rule in chinese.RULES))
 # Full-width digits and traditional characters, one for one, so that positions stay what they are.
 _READABLE = str.maketrans(
@@ -44,14 +52,15 @@ def find_times(text: str, anchor: datetime) -> list[TimeMention]:
     written = text
     if not text.isascii():
         text = text.translate(_READABLE)
-    rules = _rules_for(text)
-    if not rules:
+    words = set(_WORD.findall(text.lower()))
+    matches = _matches(text, words)
+    if not matches:
         return []
     if anchor.tzinfo is None:
         anchor = anchor.replace(tzinfo=UTC)
-    ahead = bool(english.LOOKS_AHEAD.search(text) or chinese.LOOKS_AHEAD.search(text))
+    ahead = english.looks_ahead(text, words) or bool(chinese.LOOKS_AHEAD.search(text))
     back = not ahead and bool(english.LOOKS_BACK.search(text) or chinese.LOOKS_BACK.search(text))
-    found = _resolve(text, rules, Anchor(anchor, ahead, back))
+    found = _resolve(matches, Anchor(anchor, ahead, back))
     found = context.ranges(text, [context.refined(text, one) for one in found if not context.recurs(text, one[0])])
     found = _apart([context.stepped(text, one) for one in found])
     zone = anchor.tzinfo or UTC
@@ -68,41 +77,55 @@ def _apart(found: list[Found]) -> list[Found]:
     return apart
 
 
-def _rules_for(text: str) -> list[Rule]:
-    """The rules that can match: a text without time words costs two quick scans."""
-    lowered = text.lower()
-    words = set(_WORD.findall(lowered)) & _ENGLISH_TRIGGERS
-    has_digit = _DIGIT.search(text) is not None
-    rules: list[Rule] = []
-    if has_digit:
-        words.add("#")
-        rules += numeric.RULES
-    if words:
-        rules += [rule for rule in english.RULES if not rule.triggers.isdisjoint(words)]
+def _matches(text: str, words: set[str]) -> list[tuple[Rule, re.Match[str]]]:
+    """All matches of all rules; a text without time words costs two quick scans.
+
+    A text is not searched with every pattern, which would cost more than all else that is done with it: where a trigger
+    stands, its rules are tried there and at the few words before it.
+    """
+    matches: list[tuple[Rule, re.Match[str]]] = []
+    if not words.isdisjoint(_ENGLISH_TRIGGERS) or _DIGIT.search(text):
+        matches = _at_words(text)
     if not text.isascii():
         characters = _CHINESE_TRIGGERS.intersection(text)
-        if characters:
-            rules += [rule for rule in chinese.RULES if not rule.triggers.isdisjoint(characters)]
-    return rules
+        for rule in chinese.RULES:
+            if not rule.triggers.isdisjoint(characters):
+                matches += [(rule, match) for match in rule.pattern.finditer(text)]
+    return matches
 
 
-def _resolve(text: str, rules: Iterable[Rule], anchor: Anchor) -> list[Found]:
+def _at_words(text: str) -> list[tuple[Rule, re.Match[str]]]:
+    """The matches of the rules for words and digits, those of one rule without overlaps."""
+    matches: list[tuple[Rule, re.Match[str]]] = []
+    starts: list[int] = []
+    untried = [0] * len(_WORD_RULES)  # for each rule the first word at which it was not tried
+    free = [0] * len(_WORD_RULES)  # for each rule where its last match ends
+    for place, spot in enumerate(_SPOT.finditer(text)):
+        starts.append(spot.start())
+        for number, rule in _ON.get(spot[0].lower() if spot.lastindex else _DIGITS, ()):
+            for at in range(max(place - rule.lead, untried[number]), place + 1):
+                if starts[at] >= free[number] and (match := rule.pattern.match(text, starts[at])):
+                    free[number] = match.end()
+                    matches.append((rule, match))
+            untried[number] = place + 1
+    return matches
+
+
+def _resolve(matches: Iterable[tuple[Rule, re.Match[str]]], anchor: Anchor) -> list[Found]:
     """Every match that means a time; of those that overlap the first, then the longest.
 
     What reads as a date but is none ("30 Feb 2023") keeps shorter readings from its place.
     """
     candidates: list[tuple[int, int, Span | None]] = []
-    for rule in rules:
-        named = "time" in rule.pattern.groupindex
-        for match in rule.pattern.finditer(text):
-            span: Span | None
-            try:
-                span = rule.resolve(match, anchor)
-                if span is None:
-                    continue
-            except (ValueError, OverflowError):
-                span = None
-            candidates.append((*match.span("time" if named else 0), span))
+    for rule, match in matches:
+        span: Span | None
+        try:
+            span = rule.resolve(match, anchor)
+            if span is None:
+                continue
+        except (ValueError, OverflowError):
+            span = None
+        candidates.append((*match.span("time" if "time" in rule.pattern.groupindex else 0), span))
     candidates.sort(key=lambda found: (found[0], -found[1]))
     chosen: list[Found] = []
     end = 0

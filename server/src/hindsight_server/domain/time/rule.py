@@ -16,11 +16,14 @@ class Rule:
     """A pattern and what a match of it means.
 
     Args:
-        pattern: matched anywhere in a text.
+        pattern: matched at the beginning of a word (a Chinese one anywhere).
         resolve: the span that a match means; None or ValueError when it means none.
-        triggers: lower-case words of which at least one is in every match; ``#`` stands for a digit.
+        triggers: lower-case words (Chinese: characters) of which at least one is in every match; ``#`` stands for a
+            run of digits.
+        lead: how many words a match may have before its first trigger; digits and the letters behind them are one each.
     """
 
     pattern: re.Pattern[str]
     resolve: Resolver
     triggers: frozenset[str]
+    lead: int = 0
