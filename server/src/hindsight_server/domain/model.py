@@ -28,7 +28,7 @@ class UpdateMode(StrEnum):
 
 
 class FactState(StrEnum):
-    """`PENDING` facts are verbatim turns whose extraction is not done yet; `INVALIDATED` ones are kept, never recalled."""
+    """`PENDING` facts are verbatim turns not yet extracted; `INVALIDATED` ones are kept, never recalled."""
 
     VALID = "valid"
     PENDING = "pending"
