@@ -9,6 +9,7 @@ import concurrent.futures
 import copy
 import logging
 from collections.abc import Awaitable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar, Unpack
 
 from .bridge import get_bridge
@@ -17,6 +18,7 @@ from .errors import HindsightError, OperationError
 from .failures import describe_failure
 from .outcomes import RETAINED_TEXT, RecallOutcome, ReflectOutcome, RetainOutcome
 from .requests import Requests
+from .serialization import safe_url
 from .settings import MemoryOptions, MemorySettings, resolve_settings
 from .shaping import RetainItem
 from .tools import Operation
@@ -227,7 +229,10 @@ class MemoryOperations:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild_operations, (self.package, self.handle, self.options, self.raise_on_error)
+        # An address may carry a user name and a password; a pickle must not.
+        url = self.options.hindsight_api_url
+        options = replace(self.options, hindsight_api_url=safe_url(url) if url else None)
+        return _rebuild_operations, (self.package, self.handle, options, self.raise_on_error)
 
     def __repr__(self) -> str:
         return f"MemoryOperations(bank_id={self.settings.bank_id!r}, url={self.handle.url!r})"
