@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from unittest.mock import MagicMock
@@ -216,6 +218,16 @@ def test_anything_like_an_agent_gets_the_prompt_as_an_argument(server: FakeHinds
     assert agent.run.call_args.kwargs["system_prompt"] == "own\n\n<1. dark mode>"
     assert agent.run.call_args.kwargs["extra"] == 1
     assert server.texts("b") == ["dark mode", "mode?", "ok"]
+
+
+def test_a_copied_wrapper_writes_a_conversation_of_its_own(server: FakeHindsight) -> None:
+    wrapper = wrapper_at(server, auto_recall=False)
+    agent, _ = agent_with(tools=wrapper)
+    wrapper.run(agent, messages=[user("first")])
+    for one in (wrapper, copy.deepcopy(wrapper), pickle.loads(pickle.dumps(wrapper))):
+        one.run(agent, messages=[user("again")])
+    assert server.texts("b").count("again") == 3
+    assert len({item["document_id"] for item in server.items("b")}) == 3
 
 
 def test_bad_arguments_are_named() -> None:

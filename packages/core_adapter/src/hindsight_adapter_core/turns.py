@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import re
 import threading
 import time
@@ -171,6 +172,7 @@ class ConversationLog:
     recent: tuple[str, ...] = ()
     owed: str | None = None
     _guard: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = field(default=None, init=False, repr=False)
+    _process_id: int = field(default_factory=os.getpid, init=False, repr=False)
 
     @property
     def last(self) -> str | None:
@@ -179,6 +181,10 @@ class ConversationLog:
 
     def exclusive(self) -> asyncio.Lock:
         """The lock under which one run at a time compares and stores. Call it on the loop that waits for it."""
+        if self._process_id != os.getpid():
+            # After a fork parent and child write on, each from the same index: equal words must not pass for one.
+            self._process_id = os.getpid()
+            self.next_index = _clock_index()
         loop = asyncio.get_running_loop()
         if self._guard is None or self._guard[0] is not loop:
             self._guard = (loop, asyncio.Lock())
@@ -191,7 +197,7 @@ class ConversationLog:
         Its indices start at the clock (milliseconds), so that an utterance equal to an earlier one is not taken for
         a repetition of that write.
         """
-        return cls(document_id=document_id, next_index=time.time_ns() // 1_000_000)
+        return cls(document_id=document_id, next_index=_clock_index())
 
     def unseen(self, turns: Sequence[Turn]) -> list[Turn]:
         """What of ``turns``, the conversation up to now, is not stored.
@@ -265,6 +271,10 @@ class ConversationLog:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ConversationLog.from_dict, (self.to_dict(),)
+
+
+def _clock_index() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _common_suffix(left: Sequence[str], right: Sequence[str]) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from haystack.components.agents.state.state_utils import replace_values
 from haystack.core.serialization import default_from_dict, default_to_dict
 from haystack.dataclasses import ChatRole
 
 from haystack_integrations.tools.hindsight.automatic import AutomaticMemory
+from haystack_integrations.tools.hindsight.compat import replaced
 from haystack_integrations.tools.hindsight.factory import memory_from
 from haystack_integrations.tools.hindsight.messages import DEFAULT_MEMORY_PROMPT, inject, restore
 from hindsight_adapter_core import MemoryOperations, dump_options, load_options
@@ -114,11 +114,11 @@ class HindsightMemoryHook:
             messages = state.data["messages"]
             own_prompt = 1 if messages and messages[0].is_from(ChatRole.SYSTEM) else 0
             changed = inject(messages, block, own_prompt=own_prompt)
-            state.set("messages", changed, handler_override=replace_values)
+            state.set("messages", changed, handler_override=replaced)
 
     @staticmethod
     def _take(state: Any) -> None:
-        state.set("messages", restore(state.data["messages"]), handler_override=replace_values)
+        state.set("messages", restore(state.data["messages"]), handler_override=replaced)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, without the key."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from haystack.dataclasses import ChatMessage
 
@@ -111,6 +112,11 @@ class AutomaticMemory:
         except HindsightError as error:
             self._note(error)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # A copy is another holder with a conversation of its own: two writers of one document would be taken for one.
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+        return _rebuild, (values,)
+
     def _log(self, conversation_id: str | None, bank_id: str | None) -> ConversationLog:
         bank = self.memory.settings.bank(bank_id)
         if conversation_id is not None:
@@ -122,3 +128,7 @@ class AutomaticMemory:
 
     def _note(self, error: HindsightError) -> None:
         logger.error("%s", error)
+
+
+def _rebuild(values: dict[str, Any]) -> AutomaticMemory:
+    return AutomaticMemory(**values)

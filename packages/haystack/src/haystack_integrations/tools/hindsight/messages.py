@@ -72,13 +72,26 @@ def inject(
     return [ChatMessage.from_system(text, meta={**meta, _MARK: before}), *rest]
 
 
-def restore(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """``messages`` without injected blocks, so that they neither pile up in a history nor are stored."""
+def restore(
+    messages: Sequence[ChatMessage], *, prompt: str | None = None, base: str | None = None
+) -> list[ChatMessage]:
+    """``messages`` without injected blocks, so that they neither pile up in a history nor are stored.
+
+    Args:
+        messages: what a run left.
+        prompt: a whole system prompt, block included, that was passed to the agent; put back to ``base``.
+        base: what the prompt was without the block.
+    """
     clean = []
     for message in messages:
-        if _MARK not in message.meta:
+        meta = {key: value for key, value in message.meta.items() if key != _MARK}
+        if _MARK in message.meta:
+            before = message.meta[_MARK]
+        elif prompt is not None and message.is_from(ChatRole.SYSTEM) and message.text == prompt:
+            before = base
+        else:
             clean.append(message)
-        elif (before := message.meta[_MARK]) is not None:
-            meta = {key: value for key, value in message.meta.items() if key != _MARK}
+            continue
+        if before is not None:
             clean.append(ChatMessage.from_system(before, meta=meta))
     return clean

@@ -14,6 +14,7 @@ import inspect
 from dataclasses import dataclass
 from typing import Any
 
+from .compat import replaced
 from .messages import inject, restore
 
 __all__ = ["PreparedRun", "prepare_run"]
@@ -25,12 +26,14 @@ class PreparedRun:
 
     agent: Any
     arguments: dict[str, Any]
+    prompt: str | None = None
+    base: str | None = None
 
     def finish(self, result: dict[str, Any]) -> dict[str, Any]:
         """The run's result without the injected block."""
         messages = result.get("messages") if isinstance(result, dict) else None
         if isinstance(messages, list):
-            result["messages"] = restore(messages)
+            result["messages"] = restore(messages, prompt=self.prompt, base=self.base)
         return result
 
 
@@ -43,10 +46,8 @@ class _InjectOnce:
         self._own_prompt = own_prompt
 
     def run(self, state: Any) -> None:
-        from haystack.components.agents.state.state_utils import replace_values
-
         changed = inject(state.get("messages"), self._block, own_prompt=self._own_prompt, base=self._base)
-        state.set("messages", changed, handler_override=replace_values)
+        state.set("messages", changed, handler_override=replaced)
 
     async def run_async(self, state: Any) -> None:
         self.run(state)
@@ -74,8 +75,8 @@ def prepare_run(agent: Any, *, system_prompt: str | None, block: str | None) -> 
     if isinstance(agent, Agent) and "system_prompt" not in inspect.signature(agent.run).parameters:
         twin = copy.copy(agent)
         twin.system_prompt = prompt
-        return PreparedRun(agent=twin, arguments={})
-    return PreparedRun(agent=agent, arguments={"system_prompt": prompt})
+        return PreparedRun(agent=twin, arguments={}, prompt=prompt, base=own)
+    return PreparedRun(agent=agent, arguments={"system_prompt": prompt}, prompt=prompt, base=own)
 
 
 def remembers_by_hook(agent: Any) -> bool:

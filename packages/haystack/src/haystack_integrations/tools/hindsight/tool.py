@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 from haystack.core.serialization import generate_qualified_class_name
@@ -19,9 +18,9 @@ from hindsight_adapter_core import (
 )
 from hindsight_haystack._client import PACKAGE
 
-__all__ = ["HindsightTool", "MemoryCalls"]
+from .compat import NATIVE_ASYNC_TOOLS
 
-_NATIVE_ASYNC = any(field.name == "async_function" for field in fields(Tool))
+__all__ = ["HindsightTool", "MemoryCalls"]
 
 
 class MemoryCalls:
@@ -73,7 +72,7 @@ class HindsightTool(Tool):
         self.memory = memory
         calls = MemoryCalls(memory)
         functions: dict[str, Any] = {"function": getattr(calls, spec.operation)}
-        if _NATIVE_ASYNC:
+        if NATIVE_ASYNC_TOOLS:
             functions["async_function"] = getattr(calls, f"a{spec.operation}")
         super().__init__(name=spec.name, description=spec.description, parameters=spec.parameters, **functions)
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from haystack.core.serialization import generate_qualified_class_name
 from haystack.dataclasses import ChatMessage
-from haystack.tools import Toolset
 
 from hindsight_adapter_core import Deadlines, MemoryOperations, dump_options, load_options
 
 from .automatic import AutomaticMemory
+from .compat import Toolset
 from .factory import build_tools, memory_from
 from .messages import DEFAULT_MEMORY_PROMPT
 from .runs import prepare_run, remembers_by_hook
@@ -183,5 +183,8 @@ class HindsightMemoryWrapper(Toolset):
 
 
 def _conversation(messages: list[ChatMessage], result: Any) -> list[ChatMessage]:
-    last = result.get("last_message") if isinstance(result, dict) else None
+    if not isinstance(result, dict):
+        return list(messages)
+    # Haystack 2.12 names no last message.
+    last = result.get("last_message") or next(reversed(result.get("messages") or ()), None)
     return [*messages, last] if isinstance(last, ChatMessage) else list(messages)
