@@ -19,9 +19,10 @@ from hindsight_server.engine.recall.view import BankView, Float32Array, Int32Arr
 
 _log = logging.getLogger(__name__)
 
-_FAN_OUT = 200  # facts taken from one entity at most; an entity of half the bank connects nothing
+_ALWAYS_CONNECTS = 200  # facts; an entity of more than these, and of more than half the bank, connects nothing
 SEEDS = 10
 _YEARS_BACK = 10
+_SAMPLE = 2048
 _CLOSE_SECONDS = 7 * 86400.0  # a fact is often told some days after it happened
 
 
@@ -84,10 +85,24 @@ def best(scores: npt.NDArray[np.floating], count: int, floor: float | None = Non
     good = np.flatnonzero(scores > 0 if floor is None else scores >= floor)
     values = scores[good]
     if len(good) > count:
-        top = np.argpartition(values, len(good) - count)[len(good) - count :]
+        top = _top(values, count)
         good, values = good[top], values[top]
-    order = np.lexsort((-good, -values))
+    order = np.lexsort((-good, -values))[:count]
     return Hits(good[order].astype(np.int32), values[order].astype(np.float32))
+
+
+def _top(values: npt.NDArray[np.floating], count: int) -> npt.NDArray[np.intp]:
+    """Places of the `count` greatest values, and of those equal to the least of them, in order."""
+    kept = np.arange(len(values))
+    if len(values) > _SAMPLE * 4:
+        # A sample tells about where the cut lies; partitioning all values would cost ten times as much.
+        sample = values[:: len(values) // _SAMPLE]
+        rank = min(len(sample), 2 * count * len(sample) // len(values) + 8)
+        likely = np.flatnonzero(values >= np.partition(sample, len(sample) - rank)[len(sample) - rank])
+        kept = likely if len(likely) >= count else kept
+    cut = np.partition(values[kept], len(kept) - count)[len(kept) - count]
+    places: npt.NDArray[np.intp] = kept[values[kept] >= cut]
+    return places
 
 
 def by_entities(scope: Scope, named: Int32Array, seeds: Int32Array, count: int) -> Hits:
@@ -96,31 +111,28 @@ def by_entities(scope: Scope, named: Int32Array, seeds: Int32Array, count: int) 
     Each entity weighs by its rarity, fully when the question names it and half when only a seed does; weights are
     summed and squashed by tanh, as shared entities add ever less.
     """
-    view = scope.view
-    visible = scope.visible(view.entity_owners)
-    numbers = view.entity_numbers if scope.mask is None else view.entity_numbers[scope.mask[view.entity_owners]]
-    if not len(numbers):
-        return Hits.none()
-    largest = int(numbers.max()) + 1
-    uses = np.bincount(numbers, minlength=largest)
-    weights = np.zeros(largest, np.float32)
-    weights[_of_seeds(view, seeds, largest)] = 0.5
-    weights[named[named < largest]] = 1.0
-    weights[uses > max(_FAN_OUT, scope.size // 2)] = 0.0
-    weights *= np.log1p(scope.size / np.maximum(uses, 1)).astype(np.float32) / np.float32(np.log1p(scope.size))
-    weight = weights[numbers]
-    hit = np.flatnonzero(weight)
+    view, uses = scope.view, scope.entity_uses
+    weights = np.zeros(len(uses), np.float32)
+    weights[_of_seeds(view, seeds)] = 0.5
+    weights[named[named < len(uses)]] = 1.0
+    weights[uses > max(_ALWAYS_CONNECTS, scope.size // 2)] = 0.0
+    chosen = np.flatnonzero(weights)
+    weights[chosen] *= np.log1p(scope.size / np.maximum(uses[chosen], 1)) / np.log1p(scope.size)
+    hit = np.flatnonzero((weights > 0)[view.entity_numbers])
+    owners = view.entity_owners[hit]
     if not hit.size:
         return Hits.none()
-    sums = np.bincount(visible[hit], weight[hit], minlength=len(view))
-    return best(np.tanh(sums), count)
+    sums = np.bincount(owners, weights[view.entity_numbers[hit]], minlength=len(view)).astype(np.float32)
+    if scope.mask is not None:
+        sums[~scope.mask] = 0.0
+    found = best(sums, count)
+    return Hits(found.rows, np.tanh(found.scores))
 
 
-def _of_seeds(view: BankView, seeds: Int32Array, largest: int) -> Int32Array:
+def _of_seeds(view: BankView, seeds: Int32Array) -> Int32Array:
     if not len(seeds):
         return np.empty(0, np.int32)
-    numbers = np.unique(np.concatenate([view.entities_of(int(row)) for row in seeds[:SEEDS]]))
-    return numbers[numbers < largest].astype(np.int32)
+    return np.unique(np.concatenate([view.entities_of(int(row)) for row in seeds[:SEEDS]]))
 
 
 Span = tuple[float, float]

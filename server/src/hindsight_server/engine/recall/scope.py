@@ -13,7 +13,7 @@ import numpy as np
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.engine.recall.types import TimeField, TimeFilter
-from hindsight_server.engine.recall.view import FACT_TYPES, BankView, BoolArray, Float32Array, Int32Array
+from hindsight_server.engine.recall.view import FACT_TYPES, BankView, BoolArray, Float32Array, Int32Array, Int64Array
 
 _RETIRED_TYPES = frozenset({"opinion"})
 
@@ -42,6 +42,7 @@ class Scope:
         size: number of visible rows.
         previous, following: neighbours, -1 where there is none or it is hidden; None when no row has any.
         session: for each row, a row that stands for its session (itself when it has none); None when no row has any.
+        entity_uses: for each entity number, how many visible facts name it.
         tag_mask: which rows the tag filter alone lets through; None when it lets all through.
     """
 
@@ -54,6 +55,7 @@ class Scope:
     turns: Level
     pairs: Level
     sessions: Level
+    entity_uses: Int64Array
     tag_mask: BoolArray | None = None
 
     def visible(self, rows: Int32Array) -> Int32Array:
@@ -103,6 +105,7 @@ def _scope(view: BankView, mask: BoolArray | None) -> Scope:
         turns=turns,
         pairs=pairs,
         sessions=sessions,
+        entity_uses=_entity_uses(view, mask),
     )
 
 
@@ -134,6 +137,13 @@ def _hide(neighbour: Int32Array, mask: BoolArray | None) -> Int32Array:
     if mask is None or not len(neighbour):
         return neighbour
     return np.where((neighbour >= 0) & mask & mask[neighbour], neighbour, np.int32(-1))
+
+
+def _entity_uses(view: BankView, mask: BoolArray | None) -> Int64Array:
+    if mask is None:
+        return np.bincount(view.entity_numbers)
+    # All numbers keep their place, those of hidden facts with 0 uses.
+    return np.bincount(view.entity_numbers, mask[view.entity_owners]).astype(np.int64)
 
 
 def _mean(lengths: Float32Array, count: int) -> float:

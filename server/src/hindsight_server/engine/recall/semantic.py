@@ -38,8 +38,9 @@ class QueryVector:
 
 def meaning_scores(scope: Scope, queries: Mapping[str, QueryVector]) -> MeaningScores:
     """Compare the query's vectors, one a space, with the visible facts of those spaces."""
-    cosine = np.full(len(scope.view), np.nan, np.float32)
-    scaled = np.full(len(scope.view), np.nan, np.float32)
+    size = len(scope.view)
+    cosine = np.full(size, np.nan, np.float32)
+    scaled = np.full(size, np.nan, np.float32)
     for space, asked in queries.items():
         query = asked.vector
         if space not in scope.view.matrices:
@@ -51,7 +52,9 @@ def meaning_scores(scope: Scope, queries: Mapping[str, QueryVector]) -> MeaningS
             values = matrix[keep] @ query if _GATHER_BELOW * len(keep) < len(matrix) else (matrix @ query)[keep]
         else:
             values = matrix @ query
-        if len(values):
+        if len(values) == size:  # every row, in order
+            cosine, scaled = values, _standardised(values) * np.float32(asked.trust)
+        elif len(values):
             cosine[rows] = values
             scaled[rows] = _standardised(values) * np.float32(asked.trust)
     return MeaningScores(cosine, scaled)

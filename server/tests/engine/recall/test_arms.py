@@ -1,0 +1,146 @@
+"""The arms one by one."""
+
+from __future__ import annotations
+
+import math
+import time
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hindsight_server.domain.tags import TagLeaf, TagsMatch
+from hindsight_server.engine.recall.arms import Hits, best, by_entities, by_time, closeness, run_arm, spans
+from hindsight_server.engine.recall.question import AskedTime
+from hindsight_server.engine.recall.scope import scope_of
+from hindsight_server.engine.recall.semantic import QueryVector, meaning_scores
+from hindsight_server.engine.recall.types import ArmStatus, TimeWindow
+from hindsight_server.engine.recall.view import BankView
+from hindsight_server.ports.records import FactRow, Snapshot
+
+from .conftest import NO_SEQS, fact_row
+
+DAY = 86400.0
+
+
+def bank(*rows: FactRow, vectors: dict[str, tuple[list[int], list[list[float]]]] | None = None) -> BankView:
+    found = {
+        space: (np.array(seqs, np.int64), np.array(matrix, np.float32))
+        for space, (seqs, matrix) in (vectors or {}).items()
+    }
+    return BankView.built(Snapshot(version=1, rows=rows, vectors=found, removed=NO_SEQS))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 300), st.sampled_from([50, 9000]), st.sampled_from([1, 5, 10**6]))
+def test_best_equals_sorting(seed: int, count: int, size: int, distinct: int) -> None:
+    scores = np.random.default_rng(seed).integers(0, distinct, size).astype(np.float32)
+    scores[::7] = np.nan
+    hits = best(scores, count)
+    order = sorted((row for row in range(size) if scores[row] > 0), key=lambda row: (-scores[row], -row))[:count]
+    assert hits.rows.tolist() == order
+    assert hits.scores.tolist() == scores[order].tolist()
+
+
+def test_an_arm_that_raises_is_reported() -> None:
+    def broken() -> Hits:
+        raise ZeroDivisionError("secret words")
+
+    report = run_arm("graph", broken, until=math.inf)
+    assert (report.status, report.detail) == (ArmStatus.FAILED, "ZeroDivisionError")
+    assert run_arm("graph", broken, until=time.monotonic() - 1).status is ArmStatus.LATE
+
+
+def test_entities_weigh_by_rarity_and_by_who_names_them() -> None:
+    rows = [
+        fact_row(1, entities=(0, 1)),
+        fact_row(2, entities=(1,)),
+        fact_row(3, entities=(2,)),
+        fact_row(4, entities=(3,)),
+        *(fact_row(5 + at, entities=(2,)) for at in range(20)),
+    ]
+    scope = scope_of(bank(*rows))
+    hits = by_entities(scope, np.array([1], np.int32), np.array([2], np.int32), 30)
+    scores = dict(zip(hits.rows.tolist(), hits.scores.tolist(), strict=True))
+    assert scores[0] == scores[1] > scores[2] > 0  # named and rare; then only a seed's, and common
+    assert 3 not in scores
+    assert not len(by_entities(scope, np.array([99], np.int32), np.empty(0, np.int32), 10).rows)
+
+
+def test_an_entity_of_half_the_bank_connects_nothing() -> None:
+    rows = [fact_row(at + 1, entities=(0,)) for at in range(400)]
+    assert not len(by_entities(scope_of(bank(*rows)), np.array([0], np.int32), np.empty(0, np.int32), 10).rows)
+
+
+def test_hidden_facts_share_nothing() -> None:
+    view = bank(fact_row(1, entities=(0,), tags=("x",)), fact_row(2, entities=(0,), tags=("y",)), fact_row(3))
+    scope = scope_of(view, tags=TagLeaf(frozenset({"y"}), TagsMatch.ANY_STRICT))
+    assert by_entities(scope, np.array([0], np.int32), np.empty(0, np.int32), 10).rows.tolist() == [1]
+    assert scope.entity_uses.tolist() == [1]
+
+
+def test_closeness_of_times() -> None:
+    rows = [
+        fact_row(1, mentioned_at=10 * DAY),
+        fact_row(2, mentioned_at=16 * DAY),
+        fact_row(3, mentioned_at=25 * DAY),
+        fact_row(4, mentioned_at=9 * DAY),
+        fact_row(5, mentioned_at=99 * DAY, occurred_start=10 * DAY, occurred_end=11 * DAY),
+        fact_row(6, mentioned_at=99 * DAY, occurred_start=0.0, occurred_end=100 * DAY),
+        fact_row(7),
+    ]
+    view = bank(*rows)
+    near = closeness(view, np.arange(7, dtype=np.int32), [(10 * DAY, 11 * DAY)])
+    assert near.told[:2].tolist() == [1, 1]  # on the day, and told in the week after
+    assert 0 < near.told[2] < 1
+    assert near.told[3:].tolist() == [0, 0, 0, 0]
+    assert near.happened[4] == 1
+    assert near.happened[5] == pytest.approx(0.01, rel=1e-3)  # a hundred days say little of one
+    assert near.best[6] == 0
+    hits = by_time(scope_of(view), [(10 * DAY, 11 * DAY)], np.zeros(7, np.float32), 3)
+    assert hits.rows.tolist() == [4, 1, 0]
+    assert closeness(view, np.arange(7, dtype=np.int32), [(50 * DAY, math.inf)]).told[4] == 1
+
+
+def test_a_month_without_a_year_is_the_last_one_with_facts() -> None:
+    def moment(year: int, month: int, day: int = 1) -> datetime:
+        return datetime(year, month, day, tzinfo=UTC)
+
+    view = bank(fact_row(1, mentioned_at=moment(2023, 5, 9).timestamp()))
+    scope = scope_of(view)
+    may = TimeWindow(start=moment(2026, 5), end=moment(2026, 5, 31))
+    assert spans(scope, [AskedTime(may, yearless=True)])[0][0] == moment(2023, 5).timestamp()
+    assert spans(scope, [AskedTime(may)])[0][0] == moment(2026, 5).timestamp()
+    leap = TimeWindow(start=moment(2024, 2, 29), end=moment(2024, 2, 29))
+    assert spans(scope, [AskedTime(leap, yearless=True)])[0][0] == moment(2024, 2, 29).timestamp()
+    assert spans(scope, [AskedTime(TimeWindow(start=moment(2020, 1)))]) == [(moment(2020, 1).timestamp(), math.inf)]
+
+
+def test_spaces_are_scaled_before_they_are_joined() -> None:
+    # In the second space everything is similar to everything: its raw cosines would win.
+    first = [[1.0, 0.0], *([0.0, 1.0] for _ in range(60))]
+    second = [[0.9, 0.1], *([0.85, 0.1] for _ in range(60))]
+    rows = [fact_row(at + 1) for at in range(122)]
+    view = bank(*rows, vectors={"a": (list(range(1, 62)), first), "b": (list(range(62, 123)), second)})
+    asked = np.array([1.0, 0.0], np.float32)
+    scores = meaning_scores(scope_of(view), {"a": QueryVector(asked), "b": QueryVector(asked)})
+    assert scores.cosine[0] == 1
+    assert scores.scaled[0] > scores.scaled[61]
+    assert scores.cosine[62] > scores.cosine[1]
+    assert scores.scaled[0] > scores.scaled[62]
+    only = meaning_scores(scope_of(view), {"a": QueryVector(asked), "gone": QueryVector(asked)})
+    assert np.isnan(only.cosine[61:]).all()
+
+
+def test_scan_of_few_visible_facts_equals_the_full_scan() -> None:
+    rng = np.random.default_rng(3)
+    matrix = rng.normal(size=(100, 8)).astype(np.float32)
+    rows = [fact_row(at + 1, tags=("x",) if at % 25 == 0 else ("y",)) for at in range(100)]
+    view = bank(*rows, vectors={"a": (list(range(1, 101)), matrix.tolist())})
+    asked = {"a": QueryVector(rng.normal(size=8).astype(np.float32))}
+    few = meaning_scores(scope_of(view, tags=TagLeaf(frozenset({"x"}), TagsMatch.ANY_STRICT)), asked)
+    everything = meaning_scores(scope_of(view), asked)
+    assert np.flatnonzero(~np.isnan(few.cosine)).tolist() == [0, 25, 50, 75]
+    assert few.cosine[[0, 25, 50, 75]] == pytest.approx(everything.cosine[[0, 25, 50, 75]], rel=1e-5)
