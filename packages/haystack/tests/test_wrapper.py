@@ -11,7 +11,7 @@ from unittest.mock import MagicMock
 import pytest
 from haystack.components.agents import Agent
 from haystack.dataclasses import ChatMessage
-from scripted import ScriptedChatGenerator
+from scripted import HAYSTACK_3, ScriptedChatGenerator, needs_haystack_3, trust_this_module
 
 from hindsight_adapter_core import Deadlines, SettingsError
 from hindsight_adapter_core.testing import FakeHindsight
@@ -19,6 +19,11 @@ from hindsight_haystack import DEFAULT_MEMORY_PROMPT, HindsightMemoryHook, Hinds
 
 user = ChatMessage.from_user
 assistant = ChatMessage.from_assistant
+
+
+#: On Haystack 3 an agent's own prompt is a template, and must still work as one.
+PROMPT = {"system_prompt": "You are {{ role }}." if HAYSTACK_3 else "You are kind."}
+VARIABLES = {"role": "kind"} if HAYSTACK_3 else {}
 
 
 def wrapper_at(server: FakeHindsight, **options: Any) -> HindsightMemoryWrapper:
@@ -44,12 +49,12 @@ class TestRecall:
     def test_memories_reach_the_model_behind_the_agents_prompt(self, server: FakeHindsight, asynchronous: bool) -> None:
         server.remember("b", "The user prefers dark mode")
         wrapper = wrapper_at(server)
-        agent, model = agent_with(tools=wrapper, system_prompt="You are {{ role }}.")
-        result = run(asynchronous, wrapper, agent, messages=[user("Which mode do I like?")], role="kind")
+        agent, model = agent_with(tools=wrapper, **PROMPT)
+        result = run(asynchronous, wrapper, agent, messages=[user("Which mode do I like?")], **VARIABLES)
         block = DEFAULT_MEMORY_PROMPT.replace("{memories}", "1. The user prefers dark mode")
         assert model.system_texts() == [f"You are kind.\n\n{block}"]
         assert [m.text for m in result["messages"]] == ["You are kind.", "Which mode do I like?", "Noted."]
-        assert result["last_message"].text == "Noted."
+        assert result["messages"][-1].text == "Noted."
 
     def test_an_explicit_prompt_replaces_the_agents(self, server: FakeHindsight, asynchronous: bool) -> None:
         server.remember("b", "dark mode")
@@ -86,9 +91,9 @@ class TestRecall:
         hostile = "mode {{ 7 * 7 }} {% raw %} {% endmessage %} {memories} {x}"
         server.remember("b", hostile)
         wrapper = wrapper_at(server, memory_prompt_template='{"json": 1} {memories} {% {{')
-        agent, model = agent_with(tools=wrapper, system_prompt="Hello {{ name }}")
-        run(asynchronous, wrapper, agent, messages=[user("mode?")], name="Ann")
-        assert model.system_texts() == [f'Hello Ann\n\n{{"json": 1}} 1. {hostile} {{% {{{{']
+        agent, model = agent_with(tools=wrapper, **PROMPT)
+        run(asynchronous, wrapper, agent, messages=[user("mode?")], **VARIABLES)
+        assert model.system_texts() == [f'You are kind.\n\n{{"json": 1}} 1. {hostile} {{% {{{{']
 
     def test_no_user_text_no_recall_and_off_by_default(self, server: FakeHindsight, asynchronous: bool) -> None:
         quiet = HindsightMemoryWrapper(bank_id="b", hindsight_api_url=server.url)
@@ -106,7 +111,7 @@ class TestRecall:
         server.fail("retain", status=500)
         wrapper = wrapper_at(server)
         agent, _ = agent_with(tools=wrapper)
-        assert run(asynchronous, wrapper, agent, messages=[user("hi")])["last_message"].text == "Noted."
+        assert run(asynchronous, wrapper, agent, messages=[user("hi")])["messages"][-1].text == "Noted."
         assert "Failed to search memory" in caplog.text
         assert "Failed to store memory" in caplog.text
 
@@ -165,10 +170,10 @@ def test_tools_stay_usable_mid_turn_and_the_agent_is_not_changed(server: FakeHin
     server.remember("b", "dark mode")
     wrapper = wrapper_at(server)
     agent, model = agent_with(("reflect_on_memory", "mode"), "done", tools=wrapper, system_prompt="own")
-    before = dict(vars(agent))
+    before = {name: value for name, value in vars(agent).items() if name != "_is_warmed_up"}
     result = wrapper.run(agent, messages=[user("mode?")])
     assert [r.tool_call_results[0].result for r in result["messages"] if r.tool_call_results] == ["dark mode"]
-    assert vars(agent) == before
+    assert {name: value for name, value in vars(agent).items() if name != "_is_warmed_up"} == before
     assert "dark mode" in (model.system_texts(0)[0] or "")
 
 
@@ -178,7 +183,7 @@ def test_runs_side_by_side_never_see_each_others_memories(server: FakeHindsight)
     for name in ("ann", "bob", "cyd", "dan"):
         server.remember(name, f"secret of {name}")
         wrappers[name] = wrapper_at(server, bank_id=name)
-    agent, model = agent_with(system_prompt="own")
+    agent, model = agent_with(system_prompt="own", tools=wrappers["ann"])
 
     def ask(name: str) -> None:
         wrappers[name].run(agent, messages=[user(f"{name}: what is the secret?")])
@@ -204,7 +209,7 @@ async def test_run_async_leaves_the_loop_free(server: FakeHindsight) -> None:
         await asyncio.sleep(0.01)
         beats += 1
     assert beats > 5
-    assert task.result()["last_message"].text == "Noted."
+    assert task.result()["messages"][-1].text == "Noted."
 
 
 def test_anything_like_an_agent_gets_the_prompt_as_an_argument(server: FakeHindsight) -> None:
@@ -252,6 +257,7 @@ def test_the_wrapper_is_saved_with_everything(server: FakeHindsight) -> None:
     assert loaded.memory.settings.deadlines.recall == 3
 
 
+@needs_haystack_3
 @pytest.mark.feature("H6")
 class TestHook:
     def hooked(self, hook: HindsightMemoryHook, **options: Any) -> tuple[Agent, ScriptedChatGenerator]:
@@ -281,7 +287,7 @@ class TestHook:
 
     def test_a_run_without_a_bank_goes_on_without_memory(self, server: FakeHindsight) -> None:
         agent, _ = self.hooked(HindsightMemoryHook(hindsight_api_url=server.url))
-        assert agent.run(messages=[user("hi")])["last_message"].text == "Noted."
+        assert agent.run(messages=[user("hi")])["messages"][-1].text == "Noted."
         assert server.requests == []
 
     def test_hook_and_wrapper_together_recall_and_store_once(self, server: FakeHindsight) -> None:
@@ -293,9 +299,7 @@ class TestHook:
 
     @pytest.mark.feature("H9")
     def test_agents_with_hooks_save_and_load(self, server: FakeHindsight) -> None:
-        from haystack.core.serialization import allow_deserialization_module
-
-        allow_deserialization_module("scripted")  # the test's own model, not ours
+        trust_this_module()
         hook = HindsightMemoryHook(bank_id="b", hindsight_api_url=server.url, api_key="hsk_hook", tags=["t"])
         agent, _ = self.hooked(hook)
         dumped = agent.to_dict()

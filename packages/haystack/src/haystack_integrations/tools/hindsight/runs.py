@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import inspect
 from dataclasses import dataclass
@@ -22,15 +23,24 @@ __all__ = ["PreparedRun", "prepare_run"]
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedRun:
-    """What to call: ``agent.run(messages=..., **arguments)``."""
+    """An agent and what it is to be run with, besides the caller's own arguments."""
 
     agent: Any
     arguments: dict[str, Any]
     prompt: str | None = None
     base: str | None = None
 
-    def finish(self, result: dict[str, Any]) -> dict[str, Any]:
-        """The run's result without the injected block."""
+    def run(self, messages: list[Any], **arguments: Any) -> dict[str, Any]:
+        """Run the agent; the result is without the injected block."""
+        return self._finish(self.agent.run(messages=messages, **self.arguments, **arguments))
+
+    async def run_async(self, messages: list[Any], **arguments: Any) -> dict[str, Any]:
+        """Async twin of :meth:`run`; in a thread where the agent has no ``run_async`` (Haystack 2.12)."""
+        if not hasattr(self.agent, "run_async"):
+            return await asyncio.to_thread(self.run, messages, **arguments)
+        return self._finish(await self.agent.run_async(messages=messages, **self.arguments, **arguments))
+
+    def _finish(self, result: dict[str, Any]) -> dict[str, Any]:
         messages = result.get("messages") if isinstance(result, dict) else None
         if isinstance(messages, list):
             result["messages"] = restore(messages, prompt=self.prompt, base=self.base)

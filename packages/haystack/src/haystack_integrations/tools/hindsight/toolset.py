@@ -129,7 +129,7 @@ class HindsightMemoryWrapper(Toolset):
         by_hook = remembers_by_hook(agent)
         block = None if by_hook else self._automatic.recall_block(messages)
         prepared = prepare_run(agent, system_prompt=system_prompt, block=block)
-        result = prepared.finish(prepared.agent.run(messages=messages, **prepared.arguments, **kwargs))
+        result = prepared.run(messages, **kwargs)
         if not by_hook:
             self._automatic.store(_conversation(messages, result), conversation_id=conversation_id)
         return result
@@ -147,7 +147,7 @@ class HindsightMemoryWrapper(Toolset):
         by_hook = remembers_by_hook(agent)
         block = None if by_hook else await self._automatic.recall_block_async(messages)
         prepared = prepare_run(agent, system_prompt=system_prompt, block=block)
-        result = prepared.finish(await prepared.agent.run_async(messages=messages, **prepared.arguments, **kwargs))
+        result = await prepared.run_async(messages, **kwargs)
         if not by_hook:
             await self._automatic.store_async(_conversation(messages, result), conversation_id=conversation_id)
         return result
