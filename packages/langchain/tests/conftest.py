@@ -61,4 +61,5 @@ def run(request: pytest.FixtureRequest) -> Runner:
             return runnable.invoke(*arguments, **options)
         return await runnable.ainvoke(*arguments, **options)
 
+    call.face = request.param  # type: ignore[attr-defined]
     return call

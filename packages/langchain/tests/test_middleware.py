@@ -193,6 +193,14 @@ async def test_the_same_words_again_are_stored_again(server: FakeHindsight, run:
     assert len(server.texts("ada")) == 6, "no operation id was used twice"
 
 
+async def test_answers_from_a_cache_bring_the_same_id_again(server: FakeHindsight, run: Runner) -> None:
+    model = ScriptedModel(AIMessage("Ok.", id="cached"))
+    agent = create_agent(model, middleware=[HindsightMiddleware(bank_id="ada", hindsight_api_url=server.url)])
+    for text in ("One.", "Two."):
+        await run(agent, said(text))
+    assert words(server) == ["One.", "Ok.", "Two.", "Ok."]
+
+
 async def test_summarised_conversations_go_on(server: FakeHindsight, run: Runner) -> None:
     summariser = SummarizationMiddleware(ScriptedModel("They talked."), trigger=("messages", 5), keep=("messages", 2))
     agent = create_agent(

@@ -36,30 +36,36 @@ class Conversation:
     Attributes:
         bank_id: the bank.
         log: the document and the turns stored in it.
-        last_message_id: the newest message stored; message ids tell more surely than words what is new.
+        place: ids of the newest message stored and of the turn before it, the newest last. Where messages have
+            ids, they tell more surely than words what is new. It takes two, for a model that answers from a cache
+            gives the same id again.
     """
 
     bank_id: str
     log: ConversationLog
-    last_message_id: str | None = None
+    place: tuple[str | None, ...] = ()
 
     def unstored(self, said: Sequence[Said]) -> list[Said]:
         """What of ``said`` is not stored; of a history that is not known, its last exchange."""
         ids = [one.message_id for one in said]
-        if self.last_message_id is not None and self.last_message_id in ids:
-            return list(said[ids.index(self.last_message_id) + 1 :])
+        newest = self.place[-1] if self.place else None
+        if newest is not None and newest in ids:
+            at = ids.index(newest)
+            # At the head of what is left of a trimmed history there is no turn before.
+            if at == 0 or tuple(ids[at - 1 : at]) == self.place[:-1]:
+                return list(said[at + 1 :])
         new = self.log.unseen([one.turn for one in said])
         return list(said[len(said) - len(new) :])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a state that is kept."""
-        return {"bank_id": self.bank_id, "log": self.log.to_dict(), "last_message_id": self.last_message_id}
+        return {"bank_id": self.bank_id, "log": self.log.to_dict(), "place": list(self.place)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Conversation:
         """The inverse of :meth:`to_dict`."""
         log = ConversationLog.from_dict(data["log"])
-        return cls(bank_id=data["bank_id"], log=log, last_message_id=data["last_message_id"])
+        return cls(bank_id=data["bank_id"], log=log, place=tuple(data["place"]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,15 +200,17 @@ class _Writing:
 
     def __init__(self, moment: Moment, roles: frozenset[str]) -> None:
         self._conversation = moment.conversation
-        self._said = [one for one in moment.conversation.unstored(moment.said) if one.turn.role in roles]
+        self._all = moment.said
+        self._new = [one for one in moment.conversation.unstored(moment.said) if one.turn.role in roles]
         self.log = moment.conversation.log
-        self.turns: list[Turn] = [one.turn for one in self._said]
+        self.turns: list[Turn] = [one.turn for one in self._new]
         self._before = self.log.next_index
 
     def __enter__(self) -> _Writing:
         return self
 
     def __exit__(self, *error: object) -> None:
-        stored = self._said[: self.log.next_index - self._before]
+        stored = self._new[: self.log.next_index - self._before]
         if stored:
-            self._conversation.last_message_id = stored[-1].message_id
+            at = self._all.index(stored[-1])
+            self._conversation.place = tuple(one.message_id for one in self._all[max(0, at - 1) : at + 1])
