@@ -202,7 +202,11 @@ class FactChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A document, without its text unless it was asked for."""
+    """A document, without its text unless it was asked for.
+
+    `text_length` adds up its parts, without what joins them. `fact_count` leaves out invalidated facts. After an append
+    `content_hash` is the hash of the old one and the part's.
+    """
 
     document_id: str
     content_hash: str

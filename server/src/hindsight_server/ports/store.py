@@ -1,6 +1,8 @@
 """What keeps a bank's data: documents, chunks, facts, postings, vectors, entities and operations.
 
 Every method is asynchronous, is scoped by one bank and either happens whole or not at all. Reads never wait for writes.
+Callers never give a negative limit or offset: they refuse it themselves. A fact that a write changes (tags, text, state,
+place) gets a new `seq`, so that `snapshot` tells it as removed and added.
 `hindsight_server.testing.store_contract` is the test suite that each implementation passes.
 """
 
@@ -59,7 +61,9 @@ class Store(Protocol):
         """Raises BankNotFound, as does every other read of an unknown bank."""
         ...
 
-    async def list_banks(self, query: str | None, limit: int, offset: int) -> Page[Bank]: ...
+    async def list_banks(self, query: str | None, limit: int, offset: int) -> Page[Bank]:
+        """By id. `query` is a substring of the id or the name, case folded."""
+        ...
 
     async def delete_bank(self, bank_id: str) -> int:
         """Delete a bank with everything in it; the number of facts deleted."""
@@ -77,7 +81,11 @@ class Store(Protocol):
         ...
 
     async def document_state(self, bank_id: str, document_id: str) -> DocumentState | None:
-        """None when the document, or the bank, does not exist."""
+        """None when the document, or the bank, does not exist.
+
+        Chunks whose facts are pending or were cleared are left out, and then the content hash is empty: there is
+        nothing to keep of them.
+        """
         ...
 
     async def document_parts(self, bank_id: str, document_id: str) -> list[DocumentPart]:
@@ -100,7 +108,10 @@ class Store(Protocol):
         ...
 
     async def delete_document(self, bank_id: str, document_id: str, now: datetime) -> int:
-        """Delete a document with everything that rests on it; the number of facts deleted."""
+        """Delete a document with everything that rests on it; the number of facts deleted. Raises NotFound.
+
+        Unfinished operations of which no document is left are cancelled, and forget their payload.
+        """
         ...
 
     async def update_fact(self, bank_id: str, fact_id: str, change: FactChange, now: datetime) -> Fact: ...
@@ -117,7 +128,10 @@ class Store(Protocol):
         ...
 
     async def list_facts(self, bank_id: str, wanted: FactFilter, limit: int, offset: int) -> Page[Fact]:
-        """Newest first (by `seq`)."""
+        """Newest first (by `seq`), in every state unless one is wanted.
+
+        With a time field (`created_at` when only a start or an end is given): latest first, without facts that lack it.
+        """
         ...
 
     async def get_document(self, bank_id: str, document_id: str) -> Document:
@@ -125,7 +139,7 @@ class Store(Protocol):
         ...
 
     async def list_documents(self, bank_id: str, wanted: DocumentFilter, limit: int, offset: int) -> Page[Document]:
-        """Most recently updated first, without texts."""
+        """Most recently updated (or created, as `time_field` says) first, then by id; without texts."""
         ...
 
     async def get_chunk(self, chunk_id: str) -> Chunk: ...
@@ -135,7 +149,10 @@ class Store(Protocol):
     async def list_chunks(self, bank_id: str, document_id: str, limit: int, offset: int) -> Page[Chunk]: ...
 
     async def list_entities(self, bank_id: str, tags: TagFilter | None, limit: int, offset: int) -> Page[Entity]:
-        """Most mentioned first."""
+        """Most mentioned first, then oldest. With a filter, mentions in the facts that pass it.
+
+        Invalidated facts still mention theirs; an entity that no fact mentions any more is gone.
+        """
         ...
 
     async def get_entity(self, bank_id: str, entity_id: str) -> Entity: ...
@@ -147,7 +164,10 @@ class Store(Protocol):
     async def entities(self, bank_id: str, numbers: Sequence[int]) -> list[Entity]: ...
 
     async def list_tags(self, bank_id: str, query: str | None, limit: int, offset: int) -> Page[tuple[str, int]]:
-        """Tags with the number of facts that carry each; most used first. `query` may hold ``*`` wildcards."""
+        """Tags with the number of recallable facts that carry each; most used first, then by name.
+
+        `query` is the whole tag, case folded, and may hold ``*`` wildcards.
+        """
         ...
 
     # recall

@@ -18,7 +18,7 @@ from hindsight_server.domain.errors import DataFolderCorrupt, DataFolderError, D
 DATABASE = "memory.db"
 LOCK = "memory.lock"
 # A full check of a large database takes longer than a server may take to start.
-_CHECK_SECONDS = 0.5
+_CHECK_SECONDS = 0.25
 # Windows locks bytes, and a locked byte can't be read: lock one that holds nothing.
 _LOCKED_BYTE = 4096
 
