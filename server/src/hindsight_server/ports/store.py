@@ -1,8 +1,8 @@
 """What keeps a bank's data: documents, chunks, facts, postings, vectors, entities and operations.
 
 Every method is asynchronous, is scoped by one bank and either happens whole or not at all. Reads never wait for writes.
-Callers never give a negative limit or offset: they refuse it themselves. A fact that a write changes (tags, text, state,
-place) gets a new `seq`, so that `snapshot` tells it as removed and added.
+Callers never give a negative limit or offset: they refuse it themselves. A fact that a write changes (tags, text,
+state, place) gets a new `seq`, so that `snapshot` tells it as removed and added.
 `hindsight_server.testing.store_contract` is the test suite that each implementation passes.
 """
 
