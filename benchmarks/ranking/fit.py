@@ -36,6 +36,28 @@ from hindsight_server.engine.recall.types import Budget, MinScores, RecallQuery
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TOKEN_CUTS = (512, 1024, 2048, 4096)
 NOTHING = Postings(1, 0, np.empty(0, np.int32), np.empty(0, np.float32))
+GROUPS = {
+    "words of the turn": ("turn",),
+    "words with the turn before": ("pair",),
+    "words of the session": ("session",),
+    "all words": ("turn", "pair", "session", "answers_words"),
+    "meaning": ("meaning", "meaning_before", "meaning_session", "answers_meaning"),
+    "question before": ("answers_words", "answers_meaning"),
+    "speaker": ("speaker", "first_speaker"),
+    "times": ("told_then", "happened_then", "tells_time"),
+    "length and question mark": ("length", "is_question"),
+    "entities": ("entities",),
+    "dialogue (speaker, session, before)": (
+        "speaker",
+        "first_speaker",
+        "session",
+        "meaning_session",
+        "meaning_before",
+        "answers_words",
+        "answers_meaning",
+        "is_question",
+    ),
+}
 WEIGHTS = Path(__file__).parents[2] / "server/src/hindsight_server/engine/recall/weights.json"
 
 
@@ -221,9 +243,8 @@ def main() -> None:
     data = gather(first[: len(FIRST)].astype(np.float32))
     leave_one_out(data, kept, "first + second features", options.l2)
     if options.ablate:
-        for name in names:
-            if names.index(name) in kept:
-                leave_one_out(data, [at for at in kept if names[at] != name], f"without {name}", options.l2)
+        for title, group in GROUPS.items():
+            leave_one_out(data, [at for at in kept if names[at] not in group], f"without {title}", options.l2)
     second = fit(data, kept, options.l2)
     scan = fit(data, [names.index(name) for name in SCAN], options.l2)
     print("first ", rounded(first, names))

@@ -157,6 +157,20 @@ async def test_many_removals_lead_to_a_view_without_dead_rows(memory: Memory) ->
     assert len(await held(cache, "appl")) == 1200
 
 
+async def test_a_step_that_fails_leaves_no_half_made_view(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = ViewCache(memory.engine.store)
+    await memory.retain("red apples", "green apples")
+    await cache.get("b")
+    await memory.retain("blue apples")
+    with monkeypatch.context() as patched:
+        patched.setattr("hindsight_server.engine.recall.view.derive", None)
+        with pytest.raises(TypeError):
+            await cache.get("b")
+    _, view = await cache.get("b")
+    assert len(view) == 3
+    assert await held(cache, "appl") == await stored(memory, "appl")
+
+
 async def test_unknown_bank(memory: Memory) -> None:
     with pytest.raises(BankNotFound):
         await ViewCache(memory.engine.store).get("nobody")

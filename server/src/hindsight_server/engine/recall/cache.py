@@ -102,6 +102,8 @@ class ViewCache:
         self._posting_bytes = posting_bytes
         self._vector_bytes = vector_bytes
         self._banks: OrderedDict[str, Warm] = OrderedDict()
+        self._sizes: dict[str, int] = {}
+        self._total = 0
 
     async def get(self, bank_id: str) -> tuple[Warm, BankView]:
         """The bank's view as of now. Raises BankNotFound."""
@@ -110,12 +112,22 @@ class ViewCache:
             try:
                 view = await self._newest(bank_id, warm)
             except BankNotFound:
-                self._banks.pop(bank_id, None)
+                self._drop(bank_id)
                 raise
         self._banks[bank_id] = warm
         self._banks.move_to_end(bank_id)
-        self._evict()
+        self._weigh(bank_id, warm.nbytes)
+        while self._total > self._max_bytes and len(self._banks) > 1:
+            self._drop(next(iter(self._banks)))
         return warm, view
+
+    def _weigh(self, bank_id: str, size: int) -> None:
+        self._total += size - self._sizes.get(bank_id, 0)
+        self._sizes[bank_id] = size
+
+    def _drop(self, bank_id: str) -> None:
+        self._banks.pop(bank_id, None)
+        self._total -= self._sizes.pop(bank_id, 0)
 
     async def _newest(self, bank_id: str, warm: Warm) -> BankView:
         view = warm.view
@@ -124,6 +136,8 @@ class ViewCache:
             if snapshot.version == view.version and not snapshot.rebuild:
                 return view
             if snapshot.version > view.version and not snapshot.rebuild:
+                # From here the buffers hold more than this view knows: if the step fails, it can't be the start of one.
+                warm.view = None
                 view = await _run(len(snapshot.rows), partial(view.advanced, snapshot))
                 if not view.wasteful:
                     warm.facts.clear()
@@ -133,12 +147,6 @@ class ViewCache:
         warm.forget()
         warm.view = await _run(len(snapshot.rows), partial(BankView.built, snapshot))
         return warm.view
-
-    def _evict(self) -> None:
-        total = sum(warm.nbytes for warm in self._banks.values())
-        while total > self._max_bytes and len(self._banks) > 1:
-            _, warm = self._banks.popitem(last=False)
-            total -= warm.nbytes
 
     async def postings(self, bank_id: str, warm: Warm, view: BankView, terms: Sequence[str]) -> dict[str, Postings]:
         """Posting lists of the terms over the view's rows; dead rows may be among them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -35,6 +36,8 @@ from hindsight_server.ports.analyzer import TextAnalyzer
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.embedder import Embedder
 from hindsight_server.ports.store import Store
+
+_INLINE_ROWS = 20_000  # the scope of fewer is made more quickly than a thread is reached
 
 
 class Recaller:
@@ -98,7 +101,8 @@ class Recaller:
     async def _recall(self, bank_id: str, query: RecallQuery, started: float, *, repeated: bool) -> RecallOutcome:
         question = parse(query, self._analyzer, find_times, query.query_timestamp or self._clock.now())
         warm, view = await self._cache.get(bank_id)
-        scope = scope_of(view, types=query.types, tags=query.tags, time=query.time_filter)
+        scoping = partial(scope_of, view, types=query.types, tags=query.tags, time=query.time_filter)
+        scope = scoping() if len(view) < _INLINE_ROWS else await asyncio.to_thread(scoping)
         run = Run(
             bank_id=bank_id,
             query=query,

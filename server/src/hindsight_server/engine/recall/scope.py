@@ -164,9 +164,7 @@ def _type_mask(view: BankView, types: tuple[str, ...] | None) -> BoolArray | Non
 def _tag_mask(view: BankView, tags: TagFilter | None) -> BoolArray | None:
     if tags is None:
         return None
-    sets = view.buffers.tagsets.values
-    passing = np.fromiter((tags.matches(one) for one in sets), np.bool_, len(sets))
-    return passing[view.tagset]
+    return view.buffers.passing_tagsets(tags)[view.tagset]
 
 
 def _time_mask(view: BankView, time: TimeFilter | None) -> BoolArray | None:

@@ -6,6 +6,7 @@ which still reads the older view is not disturbed and a write costs the next rec
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hindsight_server.domain.identity import ADAPTER_CONTEXTS
+from hindsight_server.domain.tags import TagFilter
 from hindsight_server.engine.recall.columns import Column, Interner, Ragged
 from hindsight_server.engine.recall.neighbours import Keys, Neighbours, derive
 from hindsight_server.engine.recall.speakers import SpeakerNames
@@ -28,6 +30,8 @@ Int64Array = npt.NDArray[np.int64]
 
 FACT_TYPES = ("world", "experience", "observation")
 _OBSERVATION = FACT_TYPES.index("observation")
+_KEPT_FILTERS = 64
+_NO_TAGSETS = np.empty(0, np.bool_)
 _COMPACT_FROM = 1000  # dead rows below this are not worth a rebuild
 
 _COLUMNS: Mapping[str, npt.DTypeLike] = {
@@ -64,6 +68,19 @@ class _Buffers:
     speakers: Interner[str] = field(default_factory=Interner)
     tagsets: Interner[frozenset[str]] = field(default_factory=Interner)
     speaker_names: SpeakerNames = field(default_factory=SpeakerNames)
+    passing: OrderedDict[TagFilter, BoolArray] = field(default_factory=OrderedDict)
+
+    def passing_tagsets(self, tags: TagFilter) -> BoolArray:
+        """For each tag set, whether the filter lets it through; worked out once for the filters used last."""
+        known = self.passing.get(tags, _NO_TAGSETS)
+        fresh = self.tagsets.values[len(known) :]
+        if fresh:
+            known = np.concatenate([known, np.fromiter(map(tags.matches, fresh), np.bool_, len(fresh))])
+        self.passing[tags] = known
+        self.passing.move_to_end(tags)
+        while len(self.passing) > _KEPT_FILTERS:
+            self.passing.popitem(last=False)
+        return known
 
     @property
     def nbytes(self) -> int:
