@@ -24,6 +24,7 @@ from hindsight_adapter_core import RecalledMemory, Turn, clean_turn
 __all__ = [
     "MEMORY_MESSAGE_ID",
     "Said",
+    "anything_said",
     "is_memory_message",
     "messages_in",
     "query_of",
@@ -101,6 +102,11 @@ def said_in(messages: Sequence[BaseMessage], templates: Sequence[str] = ()) -> l
     """
     cleaned = ((clean_turn(_turn(one), templates), one.id) for one in messages if _is_genuine(one))
     return [Said(turn=turn, message_id=message_id) for turn, message_id in cleaned if turn is not None]
+
+
+def anything_said(messages: Sequence[BaseMessage]) -> bool:
+    """True when a user or the assistant spoke; their words are not looked at."""
+    return any(map(_is_genuine, messages))
 
 
 def _is_genuine(message: BaseMessage) -> bool:

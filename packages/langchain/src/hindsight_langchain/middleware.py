@@ -23,7 +23,7 @@ from hindsight_adapter_core import (
 from ._client import PACKAGE
 from .conversation import DEFAULT_MEMORY_PROMPT, Conversations, Moment
 from .failures import failure_note, told
-from .messages import messages_in, said_in, with_memories_appended
+from .messages import anything_said, messages_in, with_memories_appended
 from .run_context import BankChoice, BankId, RunContext, static_bank
 from .tools import MemoryCall
 
@@ -220,7 +220,7 @@ class HindsightMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     def _finished(self, state: Any) -> Moment | None:
         """The conversation at the end of the run, if there is something to store."""
         messages = messages_in(state)
-        if not said_in(messages):
+        if not anything_said(messages):
             return None
         try:
             moment = self._conversations.moment(messages, RunContext.current(), state.get(_KEPT))

@@ -20,7 +20,7 @@ from hindsight_adapter_core import (
 from ._client import PACKAGE
 from .conversation import DEFAULT_MEMORY_PROMPT, Conversations, Moment
 from .failures import failure_note, told
-from .messages import messages_in, said_in, with_leading_memories, without_memories
+from .messages import anything_said, messages_in, with_leading_memories, without_memories
 from .run_context import BankChoice, BankId, RunContext, static_bank
 
 __all__ = ["MemoryNode", "RecallNode", "RetainNode", "create_recall_node", "create_retain_node"]
@@ -100,7 +100,7 @@ class RetainNode(MemoryNode):
         """The state update for ``input``, the graph's state: at most, that recalled memories are taken out."""
         messages = messages_in(input)
         try:
-            if said_in(messages):
+            if anything_said(messages):
                 self._conversations.store(self._conversations.moment(messages, RunContext.current(config)), self._roles)
         except HindsightError as error:
             self._failed(error)
@@ -110,7 +110,7 @@ class RetainNode(MemoryNode):
         """Async twin of :meth:`invoke`."""
         messages = messages_in(input)
         try:
-            if said_in(messages):
+            if anything_said(messages):
                 moment = self._conversations.moment(messages, RunContext.current(config))
                 await self._conversations.astore(moment, self._roles)
         except HindsightError as error:
