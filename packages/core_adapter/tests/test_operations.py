@@ -42,7 +42,7 @@ class TestClients:
         memory = memory_at(server)
         assert memory.handle.client._timeout == 30.0
         memory.retain("x")
-        assert server.requests[-1].headers["User-Agent"].startswith("hindsight-subject/9.9.9 ")
+        assert server.requests[-1].headers["User-Agent"].startswith("hindsight-subject/9.9.9")
 
     def test_the_class_may_be_replaced_by_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
         import core_subject._client
@@ -69,7 +69,7 @@ class TestClients:
         assert asyncio.run(on_own_loop()) == ["dark mode"] * 3
         assert memory.recall("mode").texts == ["dark mode"]
         assert {r.headers["Authorization"] for r in server.requests} == {"Bearer given-key"}
-        assert all(r.headers["User-Agent"].startswith("mine/1 ") for r in server.requests)
+        assert all(r.headers["User-Agent"].startswith("mine/1") for r in server.requests)
 
     def test_a_stub_is_used_as_it_is(self) -> None:
         stub = MagicMock()
@@ -89,6 +89,7 @@ class TestClients:
         assert memory.answer("retain", "x") == "Memory stored successfully."
         assert stub.retain.call_args.kwargs["content"] == "x"
 
+    @pytest.mark.skipif(not hasattr(Hindsight, "suspend_retains"), reason="clients before 1.1 cannot suspend retains")
     def test_suspended_retains_send_nothing(self, server: FakeHindsight) -> None:
         client = Hindsight(base_url=server.url)
         memory = open_memory(PACKAGE, MemoryOptions(bank_id="b"), client=client)

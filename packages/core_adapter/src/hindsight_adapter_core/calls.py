@@ -87,29 +87,24 @@ async def call_retain(client: Any, call: RetainCall) -> Any:
 async def _post_retain(client: Any, call: RetainCall) -> Any:
     # The convenience method drops the operation id of a synchronous retain, with a warning; the generated call
     # sends it. It also bypasses suspend_retains(), which is therefore honoured here.
-    from hindsight_client_api.models.content import Content
-    from hindsight_client_api.models.memory_item import MemoryItem
     from hindsight_client_api.models.retain_request import RetainRequest
     from hindsight_client_api.models.retain_response import RetainResponse
-    from hindsight_client_api.models.timestamp import Timestamp
 
     suspended = getattr(client, "_retain_suspended", None)
     if suspended is not None and suspended.get():
         return RetainResponse.model_validate(
             {"success": True, "bank_id": call.bank_id, "items_count": 0, "async": False}
         )
-    item = MemoryItem(
-        content=Content(actual_instance=call.content),
-        timestamp=Timestamp(actual_instance=call.timestamp) if call.timestamp else None,
+    item = {"content": call.content, "document_id": call.document_id}
+    item |= _given(
         context=call.context,
-        metadata=call.metadata or None,
-        document_id=call.document_id,
-        tags=list(call.tags) or None,
+        timestamp=call.timestamp,
+        tags=list(call.tags),
+        metadata=call.metadata,
         update_mode="append" if call.append else None,
     )
-    request = RetainRequest.model_validate(
-        {"items": [item], "async": call.retain_async, "operation_id": call.operation_id}
-    )
+    # From plain data, because the models of a request differ between the client's versions.
+    request = RetainRequest.from_dict({"items": [item], "async": call.retain_async, "operation_id": call.operation_id})
     return await client.memory.retain_memories(call.bank_id, request, _request_timeout=client._timeout)
 
 

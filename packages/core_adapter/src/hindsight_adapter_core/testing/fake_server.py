@@ -170,6 +170,11 @@ class FakeHindsight:
         self._ready.set()
         self._loop.run_forever()
         self._loop.run_until_complete(runner.cleanup())
+        # Handlers that are still asleep on a scripted delay.
+        asleep = asyncio.all_tasks(self._loop)
+        for task in asleep:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*asleep, return_exceptions=True))
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
