@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TypeGuard
 
+from hindsight_server.domain.ids import new_id
 from hindsight_server.domain.model import Interval
 
 SESSION_GAP = timedelta(minutes=30)
@@ -44,9 +45,9 @@ class TurnPlace:
 
 
 def made_document_id(*, bank_id: str, operation_id: str | None, item_index: int) -> str:
-    """An id for the document of an item that names none: the same for a replayed operation, random without one."""
+    """An id for the document of an item that names none: the same for a replayed operation, fresh without one."""
     if operation_id is None:
-        return str(uuid.uuid4())
+        return new_id()
     return str(uuid.uuid5(_DOCUMENT_NAMESPACE, f"{bank_id}\0{operation_id}\0{item_index}"))
 
 

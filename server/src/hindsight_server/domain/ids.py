@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import uuid
+import os
+import time
 
 from hindsight_server.domain.errors import NotFound
 
+_VERSION_7 = 0x7 << 76 | 0b10 << 62
+_RANDOM_BITS = (1 << 80) - 1 & ~(0xF << 76 | 0b11 << 62)
+
 
 def new_id() -> str:
-    """A fresh random id (UUID4)."""
-    return str(uuid.uuid4())
+    """A fresh id: a UUID of version 7 (RFC 9562), milliseconds since 1970 and then 74 random bits.
+
+    Ids that are made together sort together, so that a store's indexes grow at one end. With wholly random ones, each
+    retained item changes pages all over the file: twice as many, in a bank of a few thousand facts.
+    """
+    random = int.from_bytes(os.urandom(10)) & _RANDOM_BITS
+    digits = f"{(time.time_ns() // 1_000_000) << 80 | random | _VERSION_7:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def content_hash(text: str) -> str:

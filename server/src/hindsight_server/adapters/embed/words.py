@@ -20,6 +20,7 @@ STOP_WORDS = frozenset(_ENGLISH.split())
 # Scripts written without spaces: each character is a word there, and each pair of neighbours another one.
 _SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_SPACELESS}]+|[^\W_{_SPACELESS}]+")
+_ASCII_WORD = re.compile("[a-z0-9]+")
 _SPACELESS_RUN = re.compile(rf"[{_SPACELESS}]")
 
 
@@ -31,6 +32,8 @@ def content_words(text: str) -> list[str]:
     >>> content_words("汇率")
     ['汇', '率', '汇率']
     """
+    if text.isascii():
+        return [word for word in _ASCII_WORD.findall(text.lower()) if word not in STOP_WORDS]
     words: list[str] = []
     for run in _WORD.findall(text.lower()):
         if _SPACELESS_RUN.match(run):

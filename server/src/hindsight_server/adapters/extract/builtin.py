@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -75,7 +75,8 @@ class BuiltinExtractor:
         """Turns, chunks and facts of one item. Indexes count from 0 inside the item."""
         split = split_turns(item.content, timestamp=item.timestamp)
         turns = _with_item_role(split.turns, item)
-        split = SplitContent(kind=split.kind, turns=turns, units=split.units)
+        if turns is not split.turns:
+            split = SplitContent(kind=split.kind, turns=turns, units=split.units)
         source = _Source(
             item=item,
             split=split,
@@ -142,7 +143,7 @@ def _chunk_facts(source: _Source) -> Iterator[ExtractedFact]:
         first = max(0, bisect_right(starts, start) - 1)
         if turns[first].end <= start and first + 1 < len(turns):
             first += 1
-        inside = [turn for turn in turns[first:] if turn.start < end]
+        inside = turns[first : bisect_left(starts, end, first)]
         if inside and all(is_noise(turn.text) for turn in inside):
             continue
         yield _fact(source, turns[first], content[start:end], (start, end), whole=True, alone=len(inside) <= 1)

@@ -13,13 +13,15 @@ _MOST = 24  # names of one fact; a table or a list of parts has no more to say
 _LONGEST = 80  # characters of a name
 
 _CAPITAL = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0391-\u03a9\u0410-\u042f"
-_WORD = rf"[{_CAPITAL}]\w*(?:[-&]\w+|['’](?!s\b)\w+)*"
+_WORD_REST = r"\w*(?:[-&]\w+|['’](?!s\b)\w+)*"
+_WORD = rf"[{_CAPITAL}]{_WORD_REST}"
 _DOT = r"(?:(?:(?<=\b[A-Z])|(?<=\b[DM][rs])|(?<=\bSt)|(?<=\bMrs)|(?<=\bProf))\.)?"
 _LINK = r"(?:of the|of|de la|de|la|van der|van|von|del|di|du|bin)"
-_NAME = re.compile(rf"(?<![\w@#/._-]){_WORD}(?:{_DOT}(?: {_LINK})? {_WORD})*")
+# Begins with a character class, so that the search leaps from capital to capital.
+_NAME = re.compile(rf"[{_CAPITAL}](?<![\w@#/._-].){_WORD_REST}(?:{_DOT}(?: {_LINK})? {_WORD})*")
 _CONTRACTED = re.compile(r"\w+['’](?:re|ll|ve|d|m|t)")
 _STARTS_SENTENCE = re.compile(r"(?:^|[.!?…:;\n\"“(*•-])[\s\"“'’(*]*$")
-_SIGNS = re.compile(r"[\d@#_]")
+_WITH_SIGN = re.compile(r"(?<!\S)[^\s\d@#_]*+[\d@#_]\S*")  # a stretch without spaces that may hold a code
 _CODE = re.compile(
     r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}|(?<!\w)[@#][^\W\d]\w{1,40}"
     r"|(?<![\w./-])(?=[\w.-]*\d)(?=[\w.-]*[A-Za-z])[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)+(?![\w-])"
@@ -50,8 +52,8 @@ def find_entities(text: str, *, known: frozenset[str] = frozenset()) -> list[Ent
 
 def _candidates(text: str, known: frozenset[str]) -> Iterator[tuple[str, str]]:
     taken: list[tuple[int, int]] = []
-    if _SIGNS.search(text):
-        for code in _CODE.finditer(text):
+    for written in _WITH_SIGN.finditer(text):
+        for code in _CODE.finditer(text, *written.span()):
             if not _ORDINAL.fullmatch(code[0]):
                 taken.append(code.span())
                 yield code[0], "IDENTIFIER"
@@ -60,8 +62,11 @@ def _candidates(text: str, known: frozenset[str]) -> Iterator[tuple[str, str]]:
             if (title := _title(quoted)) is not None:
                 taken.append(quoted.span())
                 yield title, "WORK"
+    taken.sort(reverse=True)
     for match in _NAME.finditer(text):
-        if any(start <= match.start() < end for start, end in taken):
+        while taken and taken[-1][1] <= match.start():
+            taken.pop()
+        if taken and taken[-1][0] <= match.start():
             continue
         if (name := _name(text, match, known)) is not None:
             yield name, _kind(name, known)
@@ -79,7 +84,9 @@ def _title(quoted: re.Match[str]) -> str | None:
 
 def _name(text: str, match: re.Match[str], known: frozenset[str]) -> str | None:
     words = match[0].split()
-    opens = _STARTS_SENTENCE.search(text, max(0, match.start() - 6), match.start()) is not None
+    if len(words) == 1:
+        return None if _is_no_name(words[0]) else _single(text, match, words[0], known)
+    opens = _opens_sentence(text, match.start())
     first, last = 0, len(words)
     while first < last and _is_no_name(words[first]):
         if first + 1 < last and _begins_name(words[first], words[first + 1], known, opens=opens):
@@ -88,11 +95,22 @@ def _name(text: str, match: re.Match[str], known: frozenset[str]) -> str | None:
     while last > first and _is_no_name(words[last - 1]):
         last -= 1
     if last - first == 1:
-        word = words[first]
-        doubtful = opens and first == 0 and word.lower() not in known
-        if len(word) < 2 or (doubtful and not _may_open(word, match, text)):
-            return None
+        return _single(text, match, words[first], known, inside=first > 0)
     return " ".join(words[first:last]) or None
+
+
+def _single(text: str, match: re.Match[str], word: str, known: frozenset[str], *, inside: bool = False) -> str | None:
+    """The word, unless it is capitalised only because it opens a sentence; `inside` a match it opens none."""
+    if len(word) < 2:
+        return None
+    doubtful = not inside and word.lower() not in known and _opens_sentence(text, match.start())
+    return None if doubtful and not _may_open(word, match, text) else word
+
+
+def _opens_sentence(text: str, at: int) -> bool:
+    if at > 1 and text[at - 1] == " " and text[at - 2].isalnum():
+        return False
+    return _STARTS_SENTENCE.search(text, max(0, at - 6), at) is not None
 
 
 def _begins_name(word: str, following: str, known: frozenset[str], *, opens: bool) -> bool:
@@ -102,7 +120,9 @@ def _begins_name(word: str, following: str, known: frozenset[str], *, opens: boo
 
 
 def _is_no_name(word: str) -> bool:
-    return word.lower().rstrip(".") in NO_NAMES or word.islower() or _CONTRACTED.fullmatch(word) is not None
+    if word.lower().rstrip(".") in NO_NAMES or word.islower():
+        return True
+    return ("'" in word or "’" in word) and _CONTRACTED.fullmatch(word) is not None
 
 
 _FOLLOWS_NAME = re.compile(

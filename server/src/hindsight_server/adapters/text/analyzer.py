@@ -6,6 +6,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable
+from itertools import chain
 
 import Stemmer  # type: ignore[import-not-found]  # a C module without type information
 
@@ -14,7 +15,7 @@ from hindsight_server.adapters.text.tokens import count_tokens
 
 _MAX_TERM = 100  # characters; longer runs (encoded data) are cut, so that no term bloats the index
 _MAX_CACHED_WORD = 40
-_MAX_CACHE = 100_000
+_MAX_CACHE = 50_000
 
 # Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese; Korean glues its particles on.
 _UNSPACED = (
@@ -72,11 +73,14 @@ class Analyzer:
     def __init__(self) -> None:
         self._stemmer = Stemmer.Stemmer("english", 0)
         self._stemmer_lock = threading.Lock()  # a stemmer keeps its working buffer between calls
+        self._written = _TermCache(self._terms_as_written)
         self._index = _TermCache(self._terms_of)
         self._query = _TermCache(self._query_terms_of)
 
     def index_terms(self, text: str) -> list[str]:
         """The terms of a text to be stored, in order, repeats included; stop words are left out."""
+        if text.isascii():  # no term reaches over white space, so that each word stands for itself
+            return self._collect(text.split(), self._written)
         return self._collect(_words(text), self._index)
 
     def query_terms(self, text: str) -> list[str]:
@@ -94,10 +98,10 @@ class Analyzer:
 
     @staticmethod
     def _collect(words: list[str], cache: _TermCache) -> list[str]:
-        terms: list[str] = []
-        for word in words:
-            terms += cache[word]
-        return terms
+        return list(chain.from_iterable(map(cache.__getitem__, words)))
+
+    def _terms_as_written(self, word: str) -> tuple[str, ...]:
+        return tuple(self._collect(_words(word), self._index))
 
     def _stem(self, word: str) -> str:
         with self._stemmer_lock:
