@@ -105,6 +105,30 @@ def test_eight_threads(everything: Everything) -> None:
         list(pool.map(work, range(8)))
 
 
+@pytest.mark.feature("C1")
+def test_a_client_of_the_caller_works_on_two_loops_and_stays_the_callers(server: FakeHindsight) -> None:
+    from hindsight_client import Hindsight
+
+    server.remember("ada", FACT)
+    client = Hindsight(base_url=server.url)
+    agent = create_agent(ScriptedModel("Ok."), middleware=[HindsightMiddleware(bank_id="ada", client=client)])
+    recall = create_hindsight_tools(bank_id="ada", client=client)[1]
+
+    async def use() -> None:
+        assert FACT in await recall.ainvoke({"query": "theme"})
+        assert FACT in recall.invoke({"query": "theme"})
+        await agent.ainvoke(ASKED)
+
+    for _ in range(2):
+        asyncio.run(use())
+
+    async def own() -> None:
+        assert (await client.arecall("ada", "theme")).results
+        await client.aclose()
+
+    asyncio.run(own())
+
+
 async def test_async_calls_leave_the_loop_free(server: FakeHindsight, everything: Everything) -> None:
     calls = (
         lambda: everything.recall.ainvoke({"query": "theme"}),
@@ -228,7 +252,7 @@ def test_no_dump_holds_the_key(key: str, through: str) -> None:
             memory_instructions(**options),
         ]
         shown = [text for one in objects for text in (repr(one), str(one), repr(vars(one)), dumps(one))]
-        shown += [one.model_dump_json() for one in (*tools, objects[6])]
+        shown += [str(one.model_dump()) for one in (*tools, objects[6])]
         shown += [repr(pickle.dumps(one)) for one in objects]
         shown += [repr(copy.deepcopy(one)) for one in objects]
     hindsight_langgraph.reset_config()

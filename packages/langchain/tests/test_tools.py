@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain_core.load import dumps
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_scripted import ScriptedModel, calling
@@ -34,7 +35,7 @@ class TestContract(AdapterContract):
             return str(await tools[name].ainvoke(arguments))
 
         return AdapterUnderTest(
-            call=call, acall=acall, dump=lambda: "".join(f"{t!r}{t.model_dump_json()}" for t in tools.values())
+            call=call, acall=acall, dump=lambda: "".join(f"{t!r}{dumps(t)}" for t in tools.values())
         )
 
 

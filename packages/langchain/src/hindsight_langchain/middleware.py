@@ -67,7 +67,7 @@ class MiddlewareOptions(TypedDict, total=False):
     deadlines: Deadlines | None
 
 
-class HindsightMiddleware(AgentMiddleware[MemoryState, Any, Any]):
+class HindsightMiddleware(AgentMiddleware[MemoryState, Any]):
     """Memory for agents made with ``langchain.agents.create_agent``, sync and async.
 
     Once per user turn it searches the bank for what the user wrote and shows the model what it found, at the end of
