@@ -137,6 +137,14 @@ class TestRetain:
         assert items[0]["metadata"] == {"app": "x", "role": "user", "source": "haystack"}
         assert items[1]["metadata"] == {"app": "x", "role": "assistant", "source": "haystack"}
 
+    def test_a_message_keeps_its_own_name_and_time(self, server: FakeHindsight, asynchronous: bool) -> None:
+        wrapper = wrapper_at(server)
+        agent, _ = agent_with(tools=wrapper)
+        said = user("I moved to Bergen.", name="Ida", meta={"timestamp": "2024-05-06T07:08:09+02:00"})
+        run(asynchronous, wrapper, agent, messages=[said])
+        (element,) = json.loads(server.items("b")[0]["content"])
+        assert (element["name"], element["timestamp"]) == ("Ida", "2024-05-06T07:08:09+02:00")
+
     def test_twenty_turns_store_forty_and_never_the_injected_memories(
         self, server: FakeHindsight, asynchronous: bool
     ) -> None:

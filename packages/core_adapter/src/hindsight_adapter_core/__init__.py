@@ -57,6 +57,7 @@ from .turns import (
     new_session_id,
     now_iso,
     operation_id_for,
+    stated_time,
     strip_injected,
     turn_content,
 )
@@ -130,6 +131,7 @@ __all__ = [
     "safe_url",
     "scrub",
     "select_tools",
+    "stated_time",
     "strip_injected",
     "turn_content",
 ]

@@ -34,6 +34,7 @@ __all__ = [
     "new_session_id",
     "now_iso",
     "operation_id_for",
+    "stated_time",
     "strip_injected",
     "turn_content",
 ]
@@ -74,6 +75,17 @@ class Turn:
 def now_iso() -> str:
     """The local time with its offset, to the second."""
     return datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def stated_time(value: object) -> str | None:
+    """The time that a message states of itself, as a :class:`Turn` takes it.
+
+    Args:
+        value: ISO text, or a ``datetime`` (without an offset it is taken as local time); anything else is no time.
+    """
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.astimezone()).isoformat()
+    return value if isinstance(value, str) and value.strip() else None
 
 
 def new_session_id() -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 
-from hindsight_adapter_core import RecalledMemory, Turn, clean_turn
+from hindsight_adapter_core import RecalledMemory, Turn, clean_turn, stated_time
 
 __all__ = ["already_said", "stored_turns", "trimmed", "with_memories"]
 
@@ -44,14 +43,8 @@ def _turn(message: ChatMessage) -> Turn:
         role=role,
         text=message.content or "",
         name=name if isinstance(name, str) and name.strip() else None,
-        timestamp=_timestamp(message.additional_kwargs.get("timestamp")),
+        timestamp=stated_time(message.additional_kwargs.get("timestamp")),
     )
-
-
-def _timestamp(value: object) -> str | None:
-    if isinstance(value, datetime):
-        return (value if value.tzinfo else value.astimezone()).isoformat()
-    return value if isinstance(value, str) and value.strip() else None
 
 
 def _calls_tool(message: ChatMessage) -> bool:

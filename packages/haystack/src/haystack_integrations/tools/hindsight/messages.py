@@ -7,7 +7,7 @@ from typing import Any
 
 from haystack.dataclasses import ChatMessage, ChatRole
 
-from hindsight_adapter_core import RecallOutcome, Turn, fill_template, memory_lines
+from hindsight_adapter_core import RecallOutcome, Turn, fill_template, memory_lines, stated_time
 
 __all__ = ["DEFAULT_MEMORY_PROMPT", "inject", "last_user_text", "memory_block", "restore", "turns_of"]
 
@@ -41,9 +41,17 @@ def last_user_text(messages: Sequence[ChatMessage]) -> str | None:
 
 
 def turns_of(messages: Sequence[ChatMessage]) -> list[Turn]:
-    """The utterances among ``messages``: user texts, and assistant texts that do not lead to a tool call."""
+    """The utterances among ``messages``: user texts, and assistant texts that do not lead to a tool call.
+
+    A message's own name, and the time of its ``meta["timestamp"]``, are carried.
+    """
     return [
-        Turn(role=message.role.value, text=text, name=message.name)
+        Turn(
+            role=message.role.value,
+            text=text,
+            name=message.name,
+            timestamp=stated_time(message.meta.get("timestamp")),
+        )
         for message in messages
         if (message.is_from(ChatRole.USER) or (message.is_from(ChatRole.ASSISTANT) and not message.tool_calls))
         and (text := message_text(message)).strip()
