@@ -45,7 +45,7 @@ GROUPS = {
     "question before": ("answers_words", "answers_meaning"),
     "speaker": ("speaker", "first_speaker"),
     "times": ("told_then", "happened_then", "tells_time"),
-    "length and question mark": ("length", "is_question"),
+    "question mark": ("is_question",),
     "entities": ("entities",),
     "dialogue (speaker, session, before)": (
         "speaker",

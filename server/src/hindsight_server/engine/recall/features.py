@@ -32,7 +32,6 @@ FIRST = (
     "told_then",
     "happened_then",
     "tells_time",
-    "length",
     "is_question",
     "entities",
 )
@@ -62,8 +61,6 @@ _SIMILARITY_ENDS = (0.3, 0.6)
 # A text of mean length that holds every term once has the sum of their rarities as its score. What has less than this
 # share of it is no full match, even if nothing in the bank has more.
 _FAIR_SHARE = 0.5
-
-_LONGEST = np.float32(np.log1p(100.0))  # terms of a long turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +124,6 @@ def first_features(
         "told_then": nothing if times is None else times.told,
         "happened_then": nothing if times is None else times.happened,
         "tells_time": ((flags & FLAG_TIME_EXPRESSION) > 0) if evidence.asks_when else nothing,
-        "length": np.log1p(view.length[rows]) / _LONGEST,
         "is_question": (flags & FLAG_QUESTION) > 0,
         "entities": nothing if evidence.entities is None else evidence.entities[rows],
     }
