@@ -6,7 +6,6 @@ import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from langchain_core.messages import (
@@ -19,7 +18,7 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 
-from hindsight_adapter_core import RecalledMemory, Turn, clean_turn
+from hindsight_adapter_core import RecalledMemory, Turn, clean_turn, stated_time
 
 __all__ = [
     "MEMORY_MESSAGE_ID",
@@ -125,14 +124,8 @@ def _turn(message: BaseMessage) -> Turn:
         role="assistant" if isinstance(message, AIMessage) else _ROLES.get(role, role),
         text=text_of(message),
         name=name if isinstance(name, str) and name.strip() else None,
-        timestamp=_timestamp(message.additional_kwargs.get("timestamp")),
+        timestamp=stated_time(message.additional_kwargs.get("timestamp")),
     )
-
-
-def _timestamp(value: object) -> str | None:
-    if isinstance(value, datetime):
-        return (value if value.tzinfo else value.astimezone()).isoformat()
-    return value if isinstance(value, str) and value.strip() else None
 
 
 def query_of(turns: Sequence[Turn]) -> str:
