@@ -23,7 +23,7 @@ from hindsight_server.engine.indexing import Indexer, embedded_text
 from hindsight_server.engine.recall.cache import Postings
 from hindsight_server.engine.recall.view import BankView
 from hindsight_server.ports.analyzer import TextAnalyzer
-from hindsight_server.ports.embedder import Embedder, Encoding, Int8Array
+from hindsight_server.ports.embedder import Embedder, Encoding, Float32Array, Int8Array
 from hindsight_server.ports.extractor import ExtractionOptions
 from hindsight_server.ports.records import FLAG_QUESTION, FLAG_TIME_EXPRESSION, FactRow, Snapshot
 
@@ -78,7 +78,9 @@ def load(path: Path, analyzer: TextAnalyzer, encode: CachedEncoder) -> list[Conv
 
 def _conversation(data: Mapping[str, Any], analyzer: TextAnalyzer, encode: CachedEncoder) -> Conversation:
     extractor, indexer = BuiltinExtractor(analyzer), Indexer(analyzer, make_embedder("hashing"))
-    rows, vectors, tokens = [], [], {}
+    rows: list[FactRow] = []
+    vectors: list[Float32Array] = []
+    tokens: dict[int, Int8Array] = {}
     places: dict[str, list[int]] = {}
     postings: dict[str, list[tuple[int, int]]] = {}
     entities: dict[str, int] = {}

@@ -104,6 +104,8 @@ def cases(
             until=float("inf"),
         )
         first = first_pass(inputs)
+        if encoding.tokens is None:
+            raise SystemExit("The embeddings have no word vectors; there is nothing to compare word by word.")
         stems = [analyzer.stem(word) for word in encoding.tokens.words]
         words = QueryWords(encoding.space, encoding.tokens.vectors, word_weights(stems, first.rarity))
         compared = compare(
@@ -207,7 +209,7 @@ def rounded(weights: np.ndarray, names: Sequence[str]) -> dict[str, float]:
     }
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("locomo", type=Path)
     parser.add_argument("--cache", type=Path)
@@ -217,7 +219,42 @@ def main() -> None:
     parser.add_argument("--second-limit", type=int, default=100)
     parser.add_argument("--l2", type=float, default=1e-3)
     parser.add_argument("--embeddings", default="local")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def weights_file(data: Sequence[Case], first: np.ndarray, kept: Sequence[int], l2: float) -> dict[str, object]:
+    """What is written: rounded weights, and how their scores become 0-1."""
+    names = FIRST + SECOND
+    second = fit(data, kept, l2)
+    scan = fit(data, [names.index(name) for name in SCAN], l2)
+    print("first ", rounded(first, names))
+    print("second", rounded(second, names))
+    positive = np.concatenate([case.evidence for case in data]).astype(float)
+    r_first = np.array([rounded(first, names).get(name, 0.0) for name in names])
+    r_second = np.array([rounded(second, names).get(name, 0.0) for name in names])
+    spread = np.array([np.nanpercentile(case.similarity, [0, 10, 50, 90, 100]) for case in data])
+    print("raw similarity, mean of least, 10 %, median, 90 %, greatest:", spread.mean(axis=0).round(3))
+    known = np.concatenate([~np.isnan(case.similarity) for case in data])
+    similarity = np.concatenate([case.similarity for case in data])
+    return {
+        "provenance": (
+            f"Fitted by benchmarks/ranking/fit.py on the evidence turns of {len(data)} questions of"
+            f" {len({case.conversation for case in data})} LoCoMo conversations (snap-research/locomo):"
+            " listwise softmax, L2, rounded to 0.1."
+        ),
+        "scan": rounded(scan[[names.index(name) for name in SCAN]], SCAN),
+        "first": rounded(first[: len(FIRST)], FIRST),
+        "second": rounded(second, names),
+        "probability": {
+            "first": logistic(np.concatenate([shortfall(case.features, r_first) for case in data]), positive),
+            "second": logistic(np.concatenate([shortfall(case.features, r_second) for case in data]), positive),
+            "reranker": logistic(similarity[known], positive[known]),
+        },
+    }
+
+
+def main() -> None:
+    options = arguments()
     analyzer = Analyzer()
     encode = CachedEncoder(make_embedder(options.embeddings), options.cache)
     conversations = load(options.locomo, analyzer, encode)
@@ -245,31 +282,7 @@ def main() -> None:
     if options.ablate:
         for title, group in GROUPS.items():
             leave_one_out(data, [at for at in kept if names[at] not in group], f"without {title}", options.l2)
-    second = fit(data, kept, options.l2)
-    scan = fit(data, [names.index(name) for name in SCAN], options.l2)
-    print("first ", rounded(first, names))
-    print("second", rounded(second, names))
-    positive = np.concatenate([case.evidence for case in data]).astype(float)
-    r_first = np.array([rounded(first, names).get(name, 0.0) for name in names])
-    r_second = np.array([rounded(second, names).get(name, 0.0) for name in names])
-    spread = np.array([np.nanpercentile(case.similarity, [0, 10, 50, 90, 100]) for case in data])
-    print("raw similarity, mean of least, 10 %, median, 90 %, greatest:", spread.mean(axis=0).round(3))
-    known = np.concatenate([~np.isnan(case.similarity) for case in data])
-    similarity = np.concatenate([case.similarity for case in data])
-    result = {
-        "provenance": (
-            f"Fitted by benchmarks/ranking/fit.py on the evidence turns of {len(data)} questions of"
-            f" {len(conversations)} LoCoMo conversations (snap-research/locomo): listwise softmax, L2, rounded to 0.1."
-        ),
-        "scan": rounded(scan[[names.index(name) for name in SCAN]], SCAN),
-        "first": rounded(first[: len(FIRST)], FIRST),
-        "second": rounded(second, names),
-        "probability": {
-            "first": logistic(np.concatenate([shortfall(case.features, r_first) for case in data]), positive),
-            "second": logistic(np.concatenate([shortfall(case.features, r_second) for case in data]), positive),
-            "reranker": logistic(similarity[known], positive[known]),
-        },
-    }
+    result = weights_file(data, first, kept, options.l2)
     print(json.dumps(result["probability"]))
     if options.write:
         WEIGHTS.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
