@@ -7,13 +7,17 @@ when they are first imported.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hindsight_server.settings import Settings
 
 if TYPE_CHECKING:
+    from hindsight_server.engine.jobs import Handler
+    from hindsight_server.http.metrics import Metrics
     from hindsight_server.http.services import Services
+    from hindsight_server.ports.records import Operation
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
@@ -53,18 +57,19 @@ def build_services(settings: Settings) -> Services:
     from hindsight_server.engine.operations import Operations
     from hindsight_server.engine.recall.recaller import Recaller
     from hindsight_server.engine.reflect import Reflector
-    from hindsight_server.engine.retain import Retainer
-    from hindsight_server.engine.retain.retainer import RETAIN
+    from hindsight_server.engine.retain.retainer import RETAIN, Retainer
     from hindsight_server.engine.tags import Tags
+    from hindsight_server.http.admission import Admission
+    from hindsight_server.http.metrics import Metrics
     from hindsight_server.http.services import Services
 
-    clock, analyzer = SystemClock(), Analyzer()
+    clock, analyzer, metrics = SystemClock(), Analyzer(), Metrics()
     store = SqliteStore(settings.folder())
     embedder = make_embedder(settings.embeddings_provider)
     indexer = Indexer(analyzer, embedder)
     jobs = JobRunner(store, clock)
     retainer = Retainer(store, BuiltinExtractor(analyzer), indexer, clock, on_job=jobs.wake)
-    jobs.register(RETAIN, retainer.run_job)
+    jobs.register(RETAIN, _counted(retainer.run_job, metrics))
     recaller = Recaller(store, embedder, analyzer, clock)
     return Services(
         store=store,
@@ -79,4 +84,17 @@ def build_services(settings: Settings) -> Services:
         operations=Operations(store, clock, on_job=jobs.wake),
         tags=Tags(store),
         jobs=jobs,
+        metrics=metrics,
+        admission=Admission(settings.recalls_in_flight),
     )
+
+
+def _counted(run_job: Handler, metrics: Metrics) -> Handler:
+    """A retain job whose documents are counted as those of a request are."""
+
+    async def run(operation: Operation) -> Mapping[str, Any]:
+        result = await run_job(operation)
+        metrics.retained(len(set(result["document_ids"])), result["no_fact_documents"])
+        return result
+
+    return run

@@ -40,6 +40,8 @@ class Settings:
             (for tests).
         threads: threads that numeric libraries may use; keeps a recall from taking every core.
         max_body_bytes: a larger request body is refused with 413.
+        recalls_in_flight: recalls and reflects that are answered or wait at the same time; one more is answered with
+            503 and ``Retry-After``. 0 sets no limit.
 
     Example:
         >>> Settings.from_environment({"HINDSIGHT_API_PORT": "9000"}).port
@@ -54,6 +56,7 @@ class Settings:
     embeddings_provider: str = field(default="local", metadata=_variable("EMBEDDINGS_PROVIDER"))
     threads: int = field(default=1, metadata=_variable("THREADS"))
     max_body_bytes: int = field(default=64 * 1024 * 1024, metadata=_variable("MAX_BODY_BYTES"))
+    recalls_in_flight: int = field(default=128, metadata=_variable("ADMISSION_RECALL_MAX_IN_FLIGHT"))
 
     def __post_init__(self) -> None:
         _check_choice(self, "log_level", LOG_LEVELS)
@@ -61,6 +64,7 @@ class Settings:
         _check_range(self, "port", 1, 65535)
         _check_range(self, "threads", 1, 256)
         _check_range(self, "max_body_bytes", 1024, 2**40)
+        _check_range(self, "recalls_in_flight", 0, 2**31)
         if self.api_key is None and not is_loopback(self.host):
             raise SettingsError(
                 f"refusing to listen on {self.host} without a key: others could read and change every memory. "
@@ -106,7 +110,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-_INTEGERS = ("port", "threads", "max_body_bytes")
+_INTEGERS = ("port", "threads", "max_body_bytes", "recalls_in_flight")
 
 
 def _convert(name: str, text: str) -> Any:

@@ -6,6 +6,9 @@ import csv
 import io
 import json
 import os
+import re
+import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -161,6 +164,88 @@ def test_a_wrong_url_or_use_ends_with_2(run: Run, bank: str) -> None:
     assert run("--url", "ftp://x", "memory", "recall", bank, "x").returncode == 2
     assert run("memory", "recall", bank).returncode == 2
     assert run("memory", "recall", bank, "x", "--budget", "huge").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://[::1", "no address"),
+        ("http://127.0.0.1:port", "no address"),
+        ("http://", "must be an address"),
+        ("http://exa mple", "must be an address"),
+        ("http://ann:s3cret@127.0.0.1:9", "--api-key"),
+    ],
+)
+def test_an_address_that_is_none_ends_with_2_and_tells_no_secret(run: Run, bank: str, url: str, why: str) -> None:
+    refused = run("--url", url, "memory", "recall", bank, "x")
+    assert refused.returncode == 2
+    assert why in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert "s3cret" not in refused.stderr
+
+
+@pytest.mark.parametrize("key", ["s3cret\nx-other: 1", "s3cret-ключ"])
+def test_a_key_that_no_header_can_carry_ends_with_2_and_is_not_told(run: Run, bank: str, key: str) -> None:
+    refused = run("memory", "recall", bank, "x", HINDSIGHT_API_KEY=key)
+    assert refused.returncode == 2
+    assert "--api-key" in refused.stderr
+    assert "s3cret" not in refused.stderr
+
+
+@pytest.mark.parametrize("output", ["table", "json", "yaml", "csv"])
+def test_a_terminal_without_the_letters_gets_escapes(run: Run, bank: str, output: str) -> None:
+    run("memory", "retain", bank, "Ann: 独木舟 is a canoe.")
+    shown = run("memory", "recall", bank, "canoe", "-o", output, PYTHONIOENCODING="ascii")
+    assert shown.returncode == 0, shown.stderr
+    assert "\\u72ec" in shown.stdout
+
+
+def test_an_output_that_can_t_be_written_is_told(filled: str, server_url: str) -> None:
+    command = [sys.executable, "-m", "hindsight_server.cli.main", "--url", server_url]
+    command += ["memory", "recall", filled, "Ann"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HINDSIGHT_")}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, timeout=60, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == "The output can't be written: No space left on device.\n"
+    shell = " ".join(map(shlex.quote, command))
+    piped = subprocess.run(
+        ["sh", "-c", f"{shell} | true; {shell} >&-"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+        check=False,
+    )
+    assert "Traceback" not in piped.stderr
+
+
+def test_a_pipe_with_the_name_of_a_file_is_refused(run: Run, bank: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    refused = run("memory", "retain-files", bank, tmp_path / "pipe.txt")
+    assert refused.returncode == 1
+    assert "not a regular file" in refused.stderr
+
+
+def test_an_interrupted_run_tells_how_far_it_came(server_url: str, bank: str, tmp_path: Path) -> None:
+    for number in range(500):
+        (tmp_path / f"{number}.txt").write_text(f"Ann wrote note {number}.")
+    command = [sys.executable, "-m", "hindsight_server.cli.main", "--url", server_url]
+    with subprocess.Popen(
+        [*command, "memory", "retain-files", bank, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stderr is not None
+        assert "[1/500]" in running.stderr.readline()
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert re.search(r"Interrupted after \d+ of 500 files", told)
+    assert "Traceback" not in told
 
 
 def test_version_is_told_with_and_without_a_server(run: Run) -> None:

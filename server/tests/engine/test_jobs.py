@@ -6,8 +6,10 @@ import asyncio
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -223,6 +225,21 @@ async def test_a_retain_whose_bank_is_deleted_writes_nothing(engine: Engine) -> 
     with pytest.raises(NotFound):
         await engine.retainer.run_job(job)
     assert (await engine.banks.list()).total == 0
+
+
+async def test_a_job_whose_bank_is_deleted_while_it_runs_is_no_error(
+    engine: Engine, work: Work, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def deleting(job: Operation) -> Mapping[str, Any]:
+        await engine.banks.delete("b")
+        raise NotFound("the bank is gone")
+
+    caplog.set_level("INFO")
+    await add(engine)
+    runner = JobRunner(engine.store, engine.clock, handlers={"test": deleting})
+    assert await runner.run_until_idle() == 1
+    assert "was deleted while it ran" in caplog.text
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 KILLED = """

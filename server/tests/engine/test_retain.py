@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -248,3 +249,29 @@ async def test_without_a_model_facts_are_stored_and_found_by_words_and_get_their
     assert await JobRunner(engine.store, engine.clock, handlers={"retain": retainer.run_job}).run_until_idle() == 1
     snapshot = await engine.store.snapshot("b", 0, 0)
     assert len(snapshot.vectors["hashing-384"][0]) == len(snapshot.rows) == 1
+
+
+async def test_a_bank_that_is_deleted_meanwhile_is_not_brought_back(engine: Engine) -> None:
+    class Deleting:
+        """Deletes the bank, and may make it anew, while items are extracted."""
+
+        def __init__(self, *, made_anew: bool) -> None:
+            self.made_anew = made_anew
+
+        def extract(self, item: Any, options: Any) -> Any:
+            asyncio.run_coroutine_threadsafe(self._delete(), loop).result(10)
+            return BuiltinExtractor(Analyzer()).extract(item, options)
+
+        async def _delete(self) -> None:
+            await engine.banks.delete("b")
+            if self.made_anew:
+                await engine.banks.ensure("b")
+
+    loop = asyncio.get_running_loop()
+    for made_anew in (False, True):
+        await engine.banks.ensure("b")
+        extractor = Deleting(made_anew=made_anew)
+        retainer = Retainer(engine.store, extractor, Indexer(Analyzer(), HashingEmbedder()), engine.clock)
+        with pytest.raises(Conflict, match="deleted"):
+            await retainer.retain("b", [ItemInput(content="Ann: I bought a canoe.")])
+    assert (await engine.memories.list("b", FactFilter())).total == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import Any
 from uuid import uuid4
 
@@ -110,7 +111,7 @@ def test_any_bank_id_is_one_bank(api: Any, bank_id: str) -> None:
     unique = f"{bank_id}{uuid4().hex[:6]}"
     assert api.retain(unique, "Ann: I bought a canoe.").body["bank_id"] == unique
     assert "canoe" in api.recall(unique, "canoe").body["results"][0]["text"]
-    assert api.bank("GET", unique, "/profile").body["bank_id"] == unique
+    assert api.bank("GET", unique, "/config").body["bank_id"] == unique
     chunk = api.bank("GET", unique, "/memories/list").body["items"][0]["chunk_id"]
     assert api("GET", f"/v1/default/chunks/{chunk}").body["bank_id"] == unique
     assert api.bank("DELETE", unique).status == 200
@@ -145,6 +146,8 @@ def test_a_body_of_any_content_type_is_read_as_json(api: Any, bank: str) -> None
         {"query": "x", "tags_match": "some"},
         {"query": "x", "max_tokens": "many"},
         {"query": "x", "max_tokens": -1},
+        {"query": "x", "include": {"entities": {"max_tokens": -1}}},
+        {"query": "x", "include": {"source_facts": {"max_tokens": -2}}},
         {"query": "x", "types": ["nonsense"]},
         {"query": "x", "tags": ["a"], "tag_groups": [{"tags": ["b"]}]},
         {"query": "x", "temporal_window": {"start": "2024-01-01T00:00:00Z"}},
@@ -201,3 +204,91 @@ def test_an_operation_id_of_something_else_is_409(api: Any, bank: str) -> None:
 def test_an_unknown_path_is_404_and_a_wrong_method_405(api: Any) -> None:
     assert api("GET", "/v1/nothing").body == {"detail": "Not Found"}
     assert api("PUT", "/health").status == 405
+
+
+HUGE = (2**63, 10**30)
+
+
+@pytest.mark.parametrize("listing", ["memories/list", "documents", "entities", "tags", "operations"])
+def test_numbers_that_no_database_holds_are_422_in_every_listing(api: Any, bank: str, listing: str) -> None:
+    api.retain(bank, "Ann: I bought a canoe.")
+    for name in ("limit", "offset"):
+        for value in (-1, *HUGE):
+            answer = api.bank("GET", bank, f"/{listing}?{name}={value}")
+            assert answer.status == 422, answer.body
+            assert answer.body["detail"][0]["loc"] == ["query", name]
+    beyond = api.bank("GET", bank, f"/{listing}?offset={2**63 - 1}")
+    assert beyond.status == 200
+    assert beyond.body["total"] == api.bank("GET", bank, f"/{listing}").body["total"]
+
+
+def test_numbers_that_no_database_holds_are_422_for_banks_and_chunks(api: Any, bank: str) -> None:
+    api.retain(bank, {"content": "Ann: I bought a canoe.", "document_id": "d"})
+    for value in HUGE:
+        assert api("GET", f"/v1/default/banks?limit={value}").status == 422
+        assert api.bank("GET", bank, f"/documents/d/chunks?offset={value}").status == 422
+
+
+def test_a_refused_parameter_is_named_where_it_stands(api: Any, bank: str) -> None:
+    api.bank("PUT", bank, "", {})
+    listed = api.bank("GET", bank, "/memories/list?start_date=soon")
+    assert listed.body["detail"][0]["loc"] == ["query", "start_date"]
+    assert api.bank("GET", bank, "/operations?exclude_parents=perhaps").status == 422
+    named = api("PUT", "/v1/default/banks/%20", {})
+    assert named.body["detail"][0]["loc"] == ["path", "bank_id"]
+
+
+def test_reflect_refuses_a_negative_length(api: Any, bank: str) -> None:
+    answer = api.bank("POST", bank, "/reflect", {"query": "Where is Ann?", "max_tokens": -1})
+    assert answer.status == 422
+    assert answer.body["detail"][0]["loc"] == ["body", "max_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "instead"),
+    [
+        ("GET", "/profile", "/config"),
+        ("PUT", "/profile", "/config"),
+        ("POST", "/background", "/config"),
+        ("GET", "/document-transfer", "/document-transfer/export"),
+    ],
+)
+def test_a_retired_operation_is_410_and_names_what_took_its_place(
+    api: Any, bank: str, method: str, path: str, instead: str
+) -> None:
+    answer = api.bank(method, bank, path, {} if method != "GET" else None)
+    assert answer.status == 410
+    assert instead in answer.body["detail"]
+
+
+@pytest.mark.parametrize("document_id", ["a\ud800b", "a\x00b"])
+def test_an_id_is_never_altered(api: Any, bank: str, document_id: str) -> None:
+    answer = api.retain(bank, {"content": "Ann: I bought a canoe.", "document_id": document_id})
+    assert answer.status == 422
+    assert answer.body["detail"][0]["loc"] == ["body", "items", 0, "document_id"]
+
+
+def test_what_was_ignored_is_named_in_a_header(api: Any, bank: str) -> None:
+    stored = api.bank(
+        "POST", bank, "/memories", {"items": [{"content": "Ann: I bought a canoe.", "contxt": "x"}], "asynch": True}
+    )
+    assert stored.status == 200
+    assert stored.headers["x-hindsight-ignored"] == "items[0].contxt, asynch"
+    found = api.recall(bank, "canoe", include={"chunk": {}}, max_token=5)
+    assert set(found.headers["x-hindsight-ignored"].split(", ")) == {"include.chunk", "max_token"}
+    listed = api.bank("GET", bank, "/memories/list?tag=a&limit=1&bank_id=x&a%0Ab=1")
+    assert listed.headers["x-hindsight-ignored"] == "tag, bank_id, a%0Ab"
+    assert "x-hindsight-ignored" not in api.recall(bank, "canoe", tag_groups=[{"tags": ["a"]}]).headers
+
+
+def test_a_compressed_body_is_refused_with_the_reason(api: Any, bank: str) -> None:
+    body = gzip.compress(b'{"items": [{"content": "Ann: hello."}]}')
+    answer = api("POST", f"/v1/default/banks/{bank}/memories", body, {"content-encoding": "gzip"})
+    assert answer.status == 415
+    assert "compressed" in answer.body["detail"]
+
+
+def test_a_client_that_sends_too_much_at_once_still_sees_why(api: Any, bank: str) -> None:
+    answer = api("POST", f"/v1/default/banks/{bank}/memories", b" " * (65 * 2**20))
+    assert answer.status == 413
+    assert "several requests" in answer.body["detail"]

@@ -8,7 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.http.errors import location
-from hindsight_server.http.parsing import loads, parse
+from hindsight_server.http.parsing import loads, validate
 from hindsight_server.http.recall import RecallBody
 from hindsight_server.http.tag_groups import groups_from_text, tag_filter
 from hindsight_server.http.wire.requests import RecallRequest, RetainRequest
@@ -25,13 +25,13 @@ def test_what_is_no_json_is_refused(body: bytes) -> None:
     assert caught.value.errors()[0]["loc"] == ("body",)
 
 
-def test_a_lone_surrogate_is_replaced_and_a_pair_is_kept() -> None:
-    assert loads(rb'{"k\ud800": ["\ud83d\ude00", "a\udfffb", 1, null]}') == {"k�": ["😀", "a�b", 1, None]}
+def test_a_lone_surrogate_becomes_nul_and_a_pair_is_kept() -> None:
+    assert loads(rb'{"k\ud800": ["\ud83d\ude00", "a\udfffb", 1, null]}') == {"k\0": ["😀", "a\0b", 1, None]}
 
 
 def test_a_wrong_type_names_its_field_and_does_not_repeat_the_value() -> None:
     with pytest.raises(RequestValidationError) as caught:
-        parse(RetainRequest, b'{"items": [{"content": "a"}, {"content": 5}]}')
+        validate(RetainRequest, loads(b'{"items": [{"content": "a"}, {"content": 5}]}'))
     row = caught.value.errors()[0]
     assert row["loc"][:4] == ("body", "items", 1, "content")
     assert "input" not in row
@@ -40,14 +40,14 @@ def test_a_wrong_type_names_its_field_and_does_not_repeat_the_value() -> None:
 def test_nulls_are_taken_wherever_there_is_a_default() -> None:
     names = [name for name, field in RecallRequest.model_fields.items() if not field.is_required()]
     nulls = ", ".join(f'"{name}": null' for name in names)
-    body = parse(RecallBody, f'{{"query": "q", {nulls}, "time_filter": null}}'.encode())
+    body = validate(RecallBody, loads(f'{{"query": "q", {nulls}, "time_filter": null}}'.encode()))
     assert body.query == "q"
     retain = b'{"items": [{"content": "a", "resolve_entities": null, "metadata": {"a": null, "n": 1}}], "async": null}'
-    assert parse(RetainRequest, retain).items[0].metadata == {"a": None, "n": 1}
+    assert validate(RetainRequest, loads(retain)).items[0].metadata == {"a": None, "n": 1}
 
 
 def test_unknown_fields_are_tolerated() -> None:
-    assert parse(RecallRequest, b'{"query": "q", "nonsense": {"a": 1}}').query == "q"
+    assert validate(RecallRequest, loads(b'{"query": "q", "nonsense": {"a": 1}}')).query == "q"
 
 
 @pytest.mark.feature("S4")

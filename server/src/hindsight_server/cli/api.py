@@ -30,10 +30,8 @@ class Api:
     """
 
     def __init__(self, state: State, *, timeout: float = 300.0) -> None:
-        if urlsplit(state.url).scheme not in ("http", "https"):
-            raise ApiError(f"--url must begin with http:// or https://, not {state.url!r}.", 2)
-        self._url = state.url.rstrip("/")
-        self._key = state.api_key
+        self._url = _checked_url(state.url)
+        self._key = _checked_key(state.api_key)
         self._timeout = timeout
 
     def get(self, path: str) -> Any:
@@ -64,6 +62,28 @@ class Api:
             ) from None
         except ValueError:
             raise ApiError(f"What answers at {self._url} is no memory server: its answer is not JSON.", 2) from None
+
+
+def _checked_url(url: str) -> str:
+    """Raises ApiError, which does not repeat a user name and password of the address."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise ApiError("--url is no address; write it like http://127.0.0.1:8888.", 2) from None
+    if "@" in parts.netloc:
+        raise ApiError("--url must not hold a user name or password; give the server's key with --api-key.", 2)
+    if not usable or not url.isprintable() or " " in url:
+        raise ApiError(f"--url must be an address like http://127.0.0.1:8888, not {url!r}.", 2)
+    return url.rstrip("/")
+
+
+def _checked_key(key: str | None) -> str | None:
+    """Raises ApiError for a key that no header can hold, without repeating it."""
+    key = (key or "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ApiError("--api-key holds a line break or a letter that no request header can carry.", 2)
+    return key or None
 
 
 def _detail(body: bytes) -> str:

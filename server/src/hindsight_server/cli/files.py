@@ -40,6 +40,8 @@ def read(path: Path) -> str:
     """A file's text. Raises Refused."""
     if not path.exists():
         raise Refused("there is no such file")
+    if not path.is_file():
+        raise Refused("not a regular file")
     if path.suffix.lower() not in TEXT_SUFFIXES:
         kind = path.suffix or "a name without suffix"
         raise Refused(f"{kind} is no text kind that this version reads; convert it to text first")

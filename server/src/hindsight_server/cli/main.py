@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from hindsight_server.cli import memory
+from hindsight_server.cli.output import tolerate_any_output
 from hindsight_server.cli.state import Output, State, give_up
 
 app = typer.Typer(
@@ -92,6 +93,7 @@ def global_options_first(arguments: Sequence[str]) -> list[str]:
 
 def main() -> None:
     """Entry point of the console script."""
+    tolerate_any_output()
     try:
         app(args=global_options_first(sys.argv[1:]))
     except KeyboardInterrupt:

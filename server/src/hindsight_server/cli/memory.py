@@ -68,11 +68,14 @@ def retain_files(
 
     candidates = list(collect(paths))
     rows = []
-    for number, candidate in enumerate(candidates, 1):
-        row = _retain_file(context.obj, bank, candidate, {"context": about, "tags": _split(tags)})
-        reason = f" ({row['reason']})" if row["reason"] else ""
-        say(f"[{number}/{len(candidates)}] {candidate.path}: {row['status']}{reason}")
-        rows.append(row)
+    try:
+        for number, candidate in enumerate(candidates, 1):
+            row = _retain_file(context.obj, bank, candidate, {"context": about, "tags": _split(tags)})
+            reason = f" ({row['reason']})" if row["reason"] else ""
+            say(f"[{number}/{len(candidates)}] {candidate.path}: {row['status']}{reason}")
+            rows.append(row)
+    except KeyboardInterrupt:
+        give_up(f"Interrupted after {len(rows)} of {len(candidates)} files. Run it again for the rest.", code=130)
     refused = sum(row["status"] == "refused" for row in rows)
     _show(context.obj, {"bank_id": bank, "files": rows}, rows)
     if not candidates:

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import os
 import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hindsight_server.cli.state import Output, State
+from hindsight_server.cli.state import Output, State, give_up
 
 Row = Mapping[str, Any]
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*")
 _YAML_WORDS = frozenset(("true", "false", "null", "yes", "no", "on", "off", "y", "n"))
+
+
+def tolerate_any_output() -> None:
+    """Let nothing that is printed fail: what a terminal can't show is escaped, a closed one gets nothing."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 -- as long as the process lives
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def show(state: State, answer: Any, *, rows: Sequence[Row], text: str | None = None) -> None:
@@ -25,15 +37,23 @@ def show(state: State, answer: Any, *, rows: Sequence[Row], text: str | None = N
         rows: the part that fits a table, for CSV and the table.
         text: printed in place of the table.
     """
-    out = sys.stdout
-    if state.output is Output.JSON:
-        out.write(json.dumps(answer, ensure_ascii=False, indent=2) + "\n")
-    elif state.output is Output.YAML:
-        out.write("\n".join(_yaml(answer, 0)) + "\n")
-    elif state.output is Output.CSV:
-        _csv(rows)
-    else:
-        out.write((table(rows) if text is None else text.rstrip()) + "\n")
+    try:
+        sys.stdout.write(_rendered(state.output, answer, rows, text))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise  # whoever reads has enough; the framework ends quietly
+    except OSError as error:
+        give_up(f"The output can't be written: {error.strerror or error}.", code=1)
+
+
+def _rendered(output: Output, answer: Any, rows: Sequence[Row], text: str | None) -> str:
+    if output is Output.JSON:
+        return json.dumps(answer, ensure_ascii=False, indent=2) + "\n"
+    if output is Output.YAML:
+        return "\n".join(_yaml(answer, 0)) + "\n"
+    if output is Output.CSV:
+        return _csv(rows)
+    return (table(rows) if text is None else text.rstrip()) + "\n"
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -62,13 +82,15 @@ def _cell(value: Any) -> str:
     return " ".join(str(value).split())
 
 
-def _csv(rows: Sequence[Row]) -> None:
+def _csv(rows: Sequence[Row]) -> str:
     if not rows:
-        return
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+        return ""
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
     writer.writerow(list(rows[0]))
     for row in rows:
         writer.writerow([_csv_cell(value) for value in row.values()])
+    return written.getvalue()
 
 
 def _csv_cell(value: Any) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from hindsight_server.domain.errors import HindsightServerError, InvalidInput, NotFound
+from hindsight_server.domain.errors import BankNotFound, HindsightServerError, InvalidInput, NotFound
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.records import Operation
 from hindsight_server.ports.store import Store
@@ -151,6 +151,9 @@ class JobRunner:
 
     async def _failed(self, job: Operation, error: Exception) -> None:
         now = self._clock.now()
+        if isinstance(error, NotFound) and await self._gone(job):
+            _log.info("job %s of bank %r ended: it was deleted while it ran", job.operation_id, job.bank_id)
+            return
         lasting = isinstance(error, InvalidInput | NotFound) or job.attempts >= self._options.max_attempts
         told = str(error) if isinstance(error, HindsightServerError) else f"internal error ({type(error).__name__})"
         _log.error(
@@ -170,6 +173,12 @@ class JobRunner:
             await self._store.finish_operation(
                 job, "pending", now, result=job.result, error=told, retry_at=retry_at
             )
+
+    async def _gone(self, job: Operation) -> bool:
+        try:
+            return await self._store.get_operation(job.bank_id, job.operation_id) is None
+        except BankNotFound:
+            return True
 
     async def _keep_lease(self, job: Operation) -> None:
         """Renew the lease; returns when the job was cancelled or deleted."""

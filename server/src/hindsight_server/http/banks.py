@@ -44,19 +44,6 @@ async def delete_bank(request: Request, bank_id: BankId) -> Response:
     return answer(deletion(f"Deleted bank '{bank_id}' with {deleted} memories.", deleted))
 
 
-async def get_profile(request: Request, bank_id: BankId) -> Response:
-    return answer(_profile(await services(request).banks.get(bank_id)))
-
-
-async def put_profile(
-    request: Request,
-    bank_id: BankId,
-    body: Annotated[wire.UpdateDispositionRequest, Body(wire.UpdateDispositionRequest)],
-) -> Response:
-    given = BankInput(config=_traits(body.disposition))
-    return answer(_profile(await services(request).banks.patch(bank_id, given)))
-
-
 async def get_config(request: Request, bank_id: BankId) -> Response:
     return answer(_config(await services(request).banks.config(bank_id)))
 
@@ -154,8 +141,6 @@ HANDLERS = {
     "create_or_update_bank": Handler(put_bank, shapes.BankProfileResponse, wire.CreateBankRequest),
     "update_bank": Handler(patch_bank, shapes.BankProfileResponse, wire.CreateBankRequest),
     "delete_bank": Handler(delete_bank, shapes.DeleteResponse),
-    "get_bank_profile": Handler(get_profile, shapes.BankProfileResponse),
-    "update_bank_disposition": Handler(put_profile, shapes.BankProfileResponse, wire.UpdateDispositionRequest),
     "get_bank_config": Handler(get_config, shapes.BankConfigResponse),
     "update_bank_config": Handler(patch_config, shapes.BankConfigResponse, wire.BankConfigUpdate),
     "reset_bank_config": Handler(reset_config, shapes.BankConfigResponse),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from hindsight_server.http.memories import Match
-from hindsight_server.http.parsing import BankId, Body, Count, optional_time
+from hindsight_server.http.parsing import BankId, Body, Count, PageNumber, optional_time
 from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
@@ -29,8 +29,8 @@ class DocumentsQuery(BaseModel):
     time_field: Literal["created_at", "updated_at"] | None = None
     start_date: str | None = None
     end_date: str | None = None
-    limit: Annotated[int, Field(ge=0)] = 100
-    offset: Annotated[int, Field(ge=0)] = 0
+    limit: PageNumber = 100
+    offset: PageNumber = 0
 
 
 async def list_documents(request: Request, bank_id: BankId, query: Annotated[DocumentsQuery, Query()]) -> Response:

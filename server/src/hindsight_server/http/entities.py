@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.http.memories import Match
-from hindsight_server.http.parsing import BankId
+from hindsight_server.http.parsing import BankId, PageNumber
 from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
@@ -31,8 +31,8 @@ class TagsQuery(BaseModel):
 
 
 class EntitiesQuery(TagsQuery):
-    limit: Annotated[int, Field(ge=0)] = 100
-    offset: Annotated[int, Field(ge=0)] = 0
+    limit: PageNumber = 100
+    offset: PageNumber = 0
 
 
 async def list_entities(request: Request, bank_id: BankId, query: Annotated[EntitiesQuery, Query()]) -> Response:

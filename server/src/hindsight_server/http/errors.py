@@ -46,15 +46,16 @@ def status_of(error: errors.HindsightServerError) -> int:
     return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
-async def _domain_error(_: Request, error: Exception) -> Response:
+async def _domain_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, errors.HindsightServerError)
     status, headers = status_of(error), {}
     if isinstance(error, errors.Overloaded):
         headers["retry-after"] = str(max(1, math.ceil(error.retry_after)))
-    if status >= 500:
+        logger.warning("answered %d: %s", status, error)
+    elif status >= 500:
         logger.error("answered %d: %s", status, error, exc_info=error)
     if isinstance(error, errors.InvalidInput) and error.field and status == 422:
-        return error_response(status, [_row("value_error", ("body", *location(error.field)), str(error))], headers)
+        return error_response(status, [_row("value_error", _place(request, error.field), str(error))], headers)
     return error_response(status, str(error), headers)
 
 
@@ -85,6 +86,13 @@ def location(field: str) -> tuple[str | int, ...]:
         ('items', 2, 'content')
     """
     return tuple(int(part) if part.isdigit() else part for part in _FIELD_PART.findall(field))
+
+
+def _place(request: Request, field: str) -> tuple[str | int, ...]:
+    """Where the request holds a field."""
+    if field in request.path_params:
+        return ("path", field)
+    return ("query" if request.method in ("GET", "DELETE") else "body", *location(field))
 
 
 def _row(kind: str, loc: Sequence[str | int], message: str) -> dict[str, Any]:

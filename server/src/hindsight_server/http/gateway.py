@@ -6,6 +6,7 @@ One plain ASGI layer, since each framework layer costs more than all of this tog
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import logging
 import re
@@ -16,6 +17,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 import orjson
 
+from hindsight_server.http.ignored import HEADER, ignored_header
 from hindsight_server.http.metrics import Metrics
 
 Scope = MutableMapping[str, Any]
@@ -29,6 +31,7 @@ _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:\-]{1,128}")
 _LOCAL_HOST = re.compile(rb"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
 _OPEN = ("/health", "/health/live", "/health/ready", "/version")
 _CLIENT_CLOSED = 499
+_DRAIN_SECONDS = 10.0
 
 
 class Refused(Exception):
@@ -39,6 +42,10 @@ class Refused(Exception):
         self.status = status
         self.detail = detail
         self.headers = headers
+
+
+class TooLarge(Refused):
+    """The body is larger than what is read."""
 
 
 class Gateway:
@@ -62,10 +69,14 @@ class Gateway:
             await self._app(scope, receive, send)
             return
         request_id = scope["request_id"] = _request_id(scope)
-        answer = _Answer(send, request_id)
+        answer = _Answer(send, scope)
         with self._metrics.request() as outcome:
             try:
                 await self._pass(scope, receive, answer)
+            except TooLarge as refusal:
+                await answer.error(refusal.status, refusal.detail, refusal.headers, last=False)
+                await _drain(receive, self._max_body_bytes)
+                await answer.send({"type": "http.response.body", "body": b""})
             except Refused as refusal:
                 await answer.error(refusal.status, refusal.detail, refusal.headers)
             except Exception:
@@ -111,6 +122,9 @@ class Gateway:
 
     async def _read_body(self, scope: Scope, receive: Receive) -> bytes | None:
         """The whole body; None when the client went away before it was complete."""
+        encoding = _header(scope, b"content-encoding").strip().lower()
+        if encoding not in (b"", b"identity"):
+            raise Refused(415, "The body is compressed, which this server does not read. Send it as it is.")
         declared = _header(scope, b"content-length")
         if declared.isdigit() and int(declared) > self._max_body_bytes:
             self._too_large()
@@ -129,7 +143,7 @@ class Gateway:
 
     def _too_large(self) -> None:
         detail = f"The request body is larger than {self._max_body_bytes} bytes. Send it in several requests."
-        raise Refused(413, detail, ((b"connection", b"close"),))
+        raise TooLarge(413, detail, ((b"connection", b"close"),))
 
 
 class _Replay:
@@ -156,24 +170,49 @@ class _Replay:
 class _Answer:
     """Sends the answer with the request id; `status` is 0 until it has begun, `complete` is true once all is sent."""
 
-    def __init__(self, send: Send, request_id: str) -> None:
+    def __init__(self, send: Send, scope: Scope) -> None:
         self._send = send
-        self._request_id = request_id.encode()
+        self._scope = scope
         self.status = 0
         self.complete = False
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = int(message["status"])
-            message["headers"] = [*message.get("headers", ()), (b"x-request-id", self._request_id)]
+            message["headers"] = [*message.get("headers", ()), *self._headers()]
         await self._send(message)
         self.complete = message["type"] == "http.response.body" and not message.get("more_body", False)
 
-    async def error(self, status: int, detail: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+    def _headers(self) -> list[tuple[bytes, bytes]]:
+        request_id = self._scope["request_id"]
+        headers = [(b"x-request-id", request_id.encode())]
+        ignored = ignored_header(self._scope)
+        if ignored is not None:
+            logger.info("request %s: ignored %s", request_id, ignored.decode())
+            headers.append((HEADER, ignored))
+        return headers
+
+    async def error(
+        self, status: int, detail: str, headers: tuple[tuple[bytes, bytes], ...] = (), *, last: bool = True
+    ) -> None:
+        """Send an error; without `last` the answer is whole for the client, but not yet ended."""
         body = orjson.dumps({"detail": detail})
         lines = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
         await self.send({"type": "http.response.start", "status": status, "headers": lines})
-        await self.send({"type": "http.response.body", "body": body})
+        await self.send({"type": "http.response.body", "body": body, "more_body": not last})
+
+
+async def _drain(receive: Receive, most: int) -> None:
+    """Read on for a while and throw it away, since a client that is still sending would meet a closed connection and
+    never see why.
+    """
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            while most > 0:
+                message = await receive()
+                if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                    return
+                most -= len(message.get("body", b""))
 
 
 def internal_error(scope: Scope) -> str:

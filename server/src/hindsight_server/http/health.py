@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+
 from fastapi import Request, Response
 
 from hindsight_server import __version__
 from hindsight_server.http.routes import Handler, answer
-from hindsight_server.http.services import services
+from hindsight_server.http.services import Services, services
 from hindsight_server.http.wire import responses as shapes
 
+logger = logging.getLogger(__name__)
 API_VERSION = "1.1.0"
 _FEATURES: shapes.FeaturesInfo = {
     "observations": False,
@@ -25,9 +28,26 @@ _FEATURES: shapes.FeaturesInfo = {
 }
 
 
+_NO_STORE = {
+    "status": "unhealthy",
+    "database": "unavailable",
+    "detail": "The data folder can't be read; the server's log has the cause.",
+}
+
+
+async def _store_answers(served: Services) -> bool:
+    try:
+        await served.store.ping()
+    except Exception:  # a probe tells that something is wrong, whatever it is
+        logger.exception("the store does not answer")
+        return False
+    return True
+
+
 async def health(request: Request) -> Response:
-    """200 once the store answers."""
-    await services(request).store.ping()
+    """200 once the store answers, else 503."""
+    if not await _store_answers(services(request)):
+        return answer(_NO_STORE, 503)
     return answer({"status": "healthy", "database": "connected"})
 
 
@@ -44,7 +64,8 @@ async def live(request: Request) -> Response:
 async def ready(request: Request) -> Response:
     """200 once the store answers and the embedding model is loaded, else 503 with the reason."""
     served = services(request)
-    await served.store.ping()
+    if not await _store_answers(served):
+        return answer(_NO_STORE, 503)
     if served.embedder.ready:
         return answer({"status": "ready", "database": "connected", "embedder": "loaded"})
     if served.embedder.failure is not None:

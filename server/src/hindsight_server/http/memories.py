@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from hindsight_server.domain.errors import BadRequest
 from hindsight_server.domain.model import Fact
 from hindsight_server.engine.memories import MemoryPatch
-from hindsight_server.http.parsing import BankId, Body, Count, optional_time
+from hindsight_server.http.parsing import BankId, Body, Count, PageNumber, optional_time
 from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
@@ -36,8 +36,8 @@ class MemoriesQuery(BaseModel):
     time_field: Literal["created_at", "updated_at", "mentioned_at", "occurred_start", "occurred_end"] | None = None
     start_date: str | None = None
     end_date: str | None = None
-    limit: Annotated[int, Field(ge=0)] = 100
-    offset: Annotated[int, Field(ge=0)] = 0
+    limit: PageNumber = 100
+    offset: PageNumber = 0
 
 
 async def list_memories(request: Request, bank_id: BankId, query: Annotated[MemoriesQuery, Query()]) -> Response:

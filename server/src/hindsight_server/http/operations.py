@@ -5,28 +5,31 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import Query, Request, Response
+from pydantic import BaseModel, Field
 
-from hindsight_server.http.parsing import BankId, Count
+from hindsight_server.http.parsing import BankId, PageNumber
 from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
 from hindsight_server.http.wire import responses as shapes
 from hindsight_server.ports.records import Operation
 
-PageSize = Annotated[int, Query(ge=1, le=100)]
 _Status = Literal["pending", "processing", "completed", "failed", "cancelled", "not_found"]
 
 
-async def list_operations(
-    request: Request,
-    bank_id: BankId,
-    status: str | None = None,
-    type: str | None = None,
-    limit: PageSize = 20,
-    offset: Count = 0,
-) -> Response:
+class OperationsQuery(BaseModel):
+    """The filters of a listing. No operation is a parent of others here, so that there are none to exclude."""
+
+    status: str | None = None
+    type: str | None = None
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+    offset: PageNumber = 0
+    exclude_parents: bool = False
+
+
+async def list_operations(request: Request, bank_id: BankId, query: Annotated[OperationsQuery, Query()]) -> Response:
     page = await services(request).operations.list(
-        bank_id, status=status or None, type_=type or None, limit=limit, offset=offset
+        bank_id, status=query.status or None, type_=query.type or None, limit=query.limit, offset=query.offset
     )
     listed: shapes.OperationsListResponse = {
         "bank_id": bank_id,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
@@ -10,13 +11,18 @@ from typing import Annotated, Any, TypeVar
 import orjson
 from fastapi import Depends, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
+from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.engine.times import parse_time
+from hindsight_server.http.ignored import note_ignored, unknown_fields
 
 M = TypeVar("M", bound=BaseModel)
 BankId = Annotated[str, Path()]
-Count = Annotated[int, Query(ge=0)]
+MOST = 2**63 - 1  # a larger number fits no database
+PageNumber = Annotated[int, Field(ge=0, le=MOST)]
+Count = Annotated[PageNumber, Query()]
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def body_of(model: type[M]) -> Callable[[Request], Awaitable[M]]:
@@ -26,7 +32,9 @@ def body_of(model: type[M]) -> Callable[[Request], Awaitable[M]]:
     """
 
     async def read(request: Request) -> M:
-        return parse(model, await request.body())
+        value = loads(await request.body())
+        note_ignored(request.scope, unknown_fields(model, value))
+        return validate(model, value)
 
     read.__annotations__ = {"request": Request}
     return read
@@ -36,9 +44,8 @@ def Body(model: type[M]) -> Any:
     return Depends(body_of(model))
 
 
-def parse(model: type[M], body: bytes) -> M:
-    """Validate a JSON body. Raises RequestValidationError."""
-    value = loads(body)
+def validate(model: type[M], value: Any) -> M:
+    """A decoded body as `model`. Raises RequestValidationError."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -47,7 +54,9 @@ def parse(model: type[M], body: bytes) -> M:
 
 
 def loads(body: bytes) -> Any:
-    """Decode JSON. A lone surrogate, which no UTF-8 text can hold, becomes U+FFFD."""
+    """Decode JSON. A lone surrogate, which no UTF-8 text can hold, becomes NUL: that is refused in ids, so that two of
+    them never become one, and taken out of texts.
+    """
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -65,7 +74,7 @@ def _no_constant(name: str) -> Any:
 
 def _without_surrogates(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return _LONE_SURROGATE.sub("\0", value)
     if isinstance(value, list):
         return [_without_surrogates(part) for part in value]
     if isinstance(value, dict):
@@ -76,3 +85,12 @@ def _without_surrogates(value: Any) -> Any:
 def optional_time(text: str | None, field: str) -> datetime | None:
     """An aware time from ISO 8601; None for None or blank. Raises InvalidInput."""
     return parse_time(text, field) if text and text.strip() else None
+
+
+def token_count(value: int | None, default: int, field: str, *, least: int = 0) -> int:
+    """A budget of tokens; None is the default. Raises InvalidInput for one below `least`."""
+    if value is None:
+        return default
+    if value < least:
+        raise InvalidInput(f"{field} must be {least} or more, not {value}.", field=field)
+    return value

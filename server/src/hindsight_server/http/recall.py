@@ -22,7 +22,7 @@ from hindsight_server.engine.recall.types import (
     TimeFilter,
     TimeWindow,
 )
-from hindsight_server.http.parsing import BankId, Body, optional_time
+from hindsight_server.http.parsing import BankId, Body, optional_time, token_count
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
 from hindsight_server.http.tag_groups import tag_filter
@@ -44,7 +44,9 @@ class RecallBody(wire.RecallRequest):
 
 async def recall(request: Request, bank_id: BankId, body: Annotated[RecallBody, Body(RecallBody)]) -> Response:
     served = services(request)
-    outcome = await served.recaller.recall(bank_id, recall_query(body))
+    query = recall_query(body)
+    with served.admission.admit():
+        outcome = await served.recaller.recall(bank_id, query)
     if outcome.trace.degraded:
         served.metrics.recall_degraded(outcome.trace.degraded)
     return answer(recall_answer(outcome, traced=bool(body.trace)))
@@ -57,7 +59,7 @@ def recall_query(body: RecallBody) -> RecallQuery:
         query=body.query,
         types=tuple(body.types) if body.types else None,
         budget=Budget(body.budget or "mid"),
-        max_tokens=_positive(body.max_tokens, 4096, "max_tokens"),
+        max_tokens=token_count(body.max_tokens, 4096, "max_tokens"),
         query_timestamp=_query_timestamp(body.query_timestamp),
         tags=tag_filter(body.tags, body.tags_match, body.tag_groups),
         temporal_window=_temporal_window(body.temporal_window),
@@ -99,24 +101,19 @@ def _window(start_text: str | None, end_text: str | None, field: str) -> TimeWin
 def _budget(
     options: wire.EntityIncludeOptions | wire.ChunkIncludeOptions | None, default: int, field: str
 ) -> int | None:
-    return None if options is None else _positive(options.max_tokens, default, field)
+    return None if options is None else token_count(options.max_tokens, default, field)
 
 
 def _source_facts(options: wire.SourceFactsIncludeOptions | None) -> SourceFactsOption | None:
     if options is None:
         return None
-    most, each = options.max_tokens, options.max_tokens_per_observation
+    field = "include.source_facts"
     return SourceFactsOption(
-        max_tokens=4096 if most is None else most, max_tokens_per_observation=-1 if each is None else each
+        max_tokens=token_count(options.max_tokens, 4096, f"{field}.max_tokens", least=-1),
+        max_tokens_per_observation=token_count(
+            options.max_tokens_per_observation, -1, f"{field}.max_tokens_per_observation", least=-1
+        ),
     )
-
-
-def _positive(value: int | None, default: int, field: str) -> int:
-    if value is None:
-        return default
-    if value < 0:
-        raise InvalidInput(f"{field} must be 0 or more, not {value}.", field=field)
-    return value
 
 
 def recall_answer(outcome: RecallOutcome, *, traced: bool) -> shapes.RecallResponse:

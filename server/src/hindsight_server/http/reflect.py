@@ -9,7 +9,7 @@ from fastapi import Request, Response
 from hindsight_server.domain.model import Fact
 from hindsight_server.engine.recall.types import Budget
 from hindsight_server.engine.reflect.types import ReflectOutcome, ReflectQuery, ToolCall
-from hindsight_server.http.parsing import BankId, Body
+from hindsight_server.http.parsing import BankId, Body, token_count
 from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
@@ -25,12 +25,14 @@ async def reflect(
         query=body.query,
         context=body.context,
         budget=Budget(body.budget or "low"),
-        max_tokens=4096 if body.max_tokens is None else body.max_tokens,
+        max_tokens=token_count(body.max_tokens, 4096, "max_tokens"),
         tags=tag_filter(body.tags, body.tags_match, body.tag_groups),
         fact_types=tuple(body.fact_types) if body.fact_types else None,
         response_schema=body.response_schema,
     )
-    outcome = await services(request).reflector.reflect(bank_id, query)
+    served = services(request)
+    with served.admission.admit():
+        outcome = await served.reflector.reflect(bank_id, query)
     return answer(reflect_answer(outcome, body.include or wire.ReflectIncludeOptions()))
 
 

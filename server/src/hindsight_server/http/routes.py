@@ -1,7 +1,8 @@
 """How handlers become routes.
 
-The table of `wire/operations.py` names every operation of the API. A handler serves one by its id; every operation
-without a handler answers 501, so that a client learns that it asked for something real that this version lacks.
+The table of `wire/operations.py` names every operation of the API. A handler serves one by its id. An operation that
+the API retired answers 410 with what took its place; every other one without a handler answers 501, so that a client
+learns that it asked for something real that this version lacks.
 """
 
 from __future__ import annotations
@@ -19,6 +20,17 @@ from starlette.convertors import Convertor, register_url_convertor
 
 from hindsight_server.http.errors import error_response
 from hindsight_server.http.wire.operations import OPERATIONS
+
+_PROFILE_IS_CONFIG = (
+    "The profile of a bank is retired. Read and change it with GET and PATCH /v1/default/banks/{bank_id}/config "
+    "(disposition_skepticism, disposition_literalism, disposition_empathy, reflect_mission)."
+)
+RETIRED = {
+    "get_bank_profile": _PROFILE_IS_CONFIG,
+    "update_bank_disposition": _PROFILE_IS_CONFIG,
+    "add_bank_background": _PROFILE_IS_CONFIG,
+    "export_documents_sync_removed": "Exporting within one request is retired. POST to .../document-transfer/export.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +79,8 @@ def add_routes(app: FastAPI, handlers: Mapping[str, Handler]) -> None:
 async def _not_available(request: Request) -> Response:
     route = request.scope["route"]
     operation = route.operation_id if isinstance(route, APIRoute) else request.url.path
+    if operation in RETIRED:
+        return error_response(410, RETIRED[operation])
     return error_response(501, f"The operation '{operation}' is not available in this version of the server.")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from fastapi import Request
 
+from hindsight_server.http.admission import Admission
 from hindsight_server.http.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Services:
     tags: Tags
     jobs: JobRunner
     metrics: Metrics = field(default_factory=Metrics)
+    admission: Admission = field(default_factory=Admission)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

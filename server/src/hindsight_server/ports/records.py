@@ -152,6 +152,8 @@ class RetainWrite:
 
     Args:
         operation: recorded in the same transaction (a finished synchronous retain, or a pending job).
+        bank_created_at: the bank that the writer saw: Conflict is raised when it was deleted since. None for a writer
+            that saw none.
         finishes: id of the job that this write completes. The texts and chunks of `documents` are those that the job's
             own write stored; only their facts are new and take the places of the job's pending ones, whatever was
             appended to the document meanwhile. A document that was replaced or deleted since is left alone. NotFound is
@@ -163,6 +165,7 @@ class RetainWrite:
     now: datetime
     operation: Operation | None = None
     finishes: str | None = None
+    bank_created_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,8 +75,8 @@ class Store(Protocol):
     async def retain(self, write: RetainWrite) -> RetainResult:
         """Store a retain in one transaction, creating the bank when needed.
 
-        Raises Conflict when the operation's id belongs to another bank, type or content, StaleDocument as
-        `DocumentWrite` says.
+        Raises Conflict when the operation's id belongs to another bank, type or content, or the bank that the writer
+        saw is gone; StaleDocument as `DocumentWrite` says.
         """
         ...
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import apsw
@@ -22,7 +23,7 @@ from hindsight_server.adapters.sqlite.operations import (
 from hindsight_server.adapters.sqlite.queries import all_rows, column, one_row, scalar
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
-from hindsight_server.adapters.sqlite.values import from_json, to_json
+from hindsight_server.adapters.sqlite.values import from_json, from_micros, to_json
 from hindsight_server.domain.errors import Conflict, NotFound, StaleDocument
 from hindsight_server.domain.ids import chunk_id, content_hash
 from hindsight_server.domain.model import FactState, UpdateMode
@@ -42,6 +43,8 @@ def write_retain(connection: apsw.Connection, write: RetainWrite) -> RetainResul
         stored = find_same(connection, write.operation)
         if stored is not None:
             return RetainResult(replayed=True, operation=stored)
+    if write.bank_created_at is not None:
+        _check_bank(connection, write.bank_id, write.bank_created_at)
     ensure_bank(connection, write.bank_id, write.now)
     session = BankSession(connection, write.bank_id, write.now)
     documents = _DocumentWriter(session)
@@ -54,6 +57,13 @@ def write_retain(connection: apsw.Connection, write: RetainWrite) -> RetainResul
         ids = [document.document_id for document in write.documents]
         operation = insert_operation(connection, operation, write.now, ids)
     return RetainResult(fact_ids=_fact_ids(write.documents), operation=operation)
+
+
+def _check_bank(connection: apsw.Connection, bank_id: str, created_at: datetime) -> None:
+    """A bank that was deleted meanwhile is not brought back by what was on its way into it."""
+    row = one_row(connection, "banks.read", (bank_id,))
+    if row is None or from_micros(row[7]) != created_at:
+        raise Conflict(f"Bank '{bank_id}' was deleted while this was being retained; nothing was stored.")
 
 
 def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) -> RetainResult:

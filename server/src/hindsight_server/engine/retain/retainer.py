@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from hindsight_server.domain.errors import BankNotFound, InvalidInput, StaleDocument
@@ -33,7 +34,7 @@ from hindsight_server.engine.retain.source import from_source
 from hindsight_server.engine.retain.types import ItemInput, RetainLimits, RetainOutcome
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.extractor import Extractor
-from hindsight_server.ports.records import DocumentWrite, Operation, RetainWrite
+from hindsight_server.ports.records import Bank, DocumentWrite, Operation, RetainWrite
 from hindsight_server.ports.store import Store
 
 RETAIN = "retain"  # the type of operations and jobs
@@ -90,7 +91,7 @@ class Retainer:
 
         Raises:
             InvalidInput: an item can't be stored; the error names it and its field.
-            Conflict: the operation id names a different request.
+            Conflict: the operation id names a different request, or the bank was deleted meanwhile.
         """
         check_bank_id(bank_id)
         operation_id = _operation_id(operation_id)
@@ -101,13 +102,15 @@ class Retainer:
         asked = fingerprint(checked) if operation_id else ""
         if operation_id and (known := await self._known(bank_id, operation_id)) and known.fingerprint == asked:
             return _replayed(bank_id, known, run_async)
-        planned = await self._plan(bank_id, checked)
+        bank = await self._bank(bank_id)
+        planned = _plan(bank, checked)
         if run_async:
             operation_id = operation_id or new_id()
+        request = _Request(bank_id, bank.created_at if bank else None, asked, operation_id, run_async)
         for attempt in range(1, _TRIES + 1):
             parts = planned if attempt == _TRIES else await self._with_stored_hashes(bank_id, planned)
             try:
-                return await self._write(bank_id, parts, asked, operation_id, run_async)
+                return await self._write(request, parts)
             except StaleDocument:
                 if attempt == _TRIES:
                     raise
@@ -186,12 +189,11 @@ class Retainer:
         items = [from_source(part.text, document_id, part.source) for part in stored]
         if {tag for one in items for tag in one.item.tags} != set(document.tags):
             items = [replace(one, item=replace(one.item, tags=document.tags)) for one in items]
-        parts = await self._plan(bank_id, items)
+        parts = _plan(await self._bank(bank_id), items)
         return [replace(parts[0], expected_hash=document.content_hash), *parts[1:]]
 
-    async def _write(
-        self, bank_id: str, parts: Sequence[Part], asked: str, operation_id: str | None, run_async: bool
-    ) -> RetainOutcome:
+    async def _write(self, request: _Request, parts: Sequence[Part]) -> RetainOutcome:
+        bank_id, operation_id, run_async = request.bank_id, request.operation_id, request.run_async
         state = FactState.PENDING if run_async else FactState.VALID
         prepared = await self._prepared(parts, state)
         documents, unencoded = (list(prepared.documents), 0) if run_async else await self._encoded(prepared.documents)
@@ -204,7 +206,7 @@ class Retainer:
                 operation_id=operation_id,
                 type=RETAIN,
                 status="pending" if run_async else "completed",
-                fingerprint=asked,
+                fingerprint=request.fingerprint,
                 payload=to_payload(parts) if run_async else None,
                 result=result,
                 items_count=len(parts),
@@ -213,7 +215,13 @@ class Retainer:
                 completed_at=None if run_async else now,
             )
         stored = await self._store.retain(
-            RetainWrite(bank_id=bank_id, documents=tuple(documents), now=now, operation=operation)
+            RetainWrite(
+                bank_id=bank_id,
+                documents=tuple(documents),
+                now=now,
+                operation=operation,
+                bank_created_at=request.bank_created_at,
+            )
         )
         if stored.replayed and stored.operation:
             return _replayed(bank_id, stored.operation, run_async)
@@ -227,17 +235,11 @@ class Retainer:
         except BankNotFound:
             return None
 
-    async def _plan(self, bank_id: str, items: Sequence[CheckedItem]) -> list[Part]:
+    async def _bank(self, bank_id: str) -> Bank | None:
         try:
-            overrides = (await self._store.get_bank(bank_id)).config
+            return await self._store.get_bank(bank_id)
         except BankNotFound:
-            overrides = {}
-        config = settings.resolve(overrides)
-        options = [
-            settings.extraction_options(config, one.item.strategy, f"items[{index}].strategy")
-            for index, one in enumerate(items)
-        ]
-        return [Part(*planned) for planned in zip(items, options, settle_modes(items), strict=True)]
+            return None
 
     async def _with_stored_hashes(self, bank_id: str, parts: Sequence[Part]) -> list[Part]:
         with_hashes = []
@@ -268,6 +270,26 @@ class Retainer:
         """The documents with vectors, and the number of facts that got none because the model is away."""
         encodings = await self._indexer.encode(texts_to_encode(documents))
         return with_encodings(documents, encodings), sum(encoding is None for encoding in encodings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What the tries to write one request share."""
+
+    bank_id: str
+    bank_created_at: datetime | None
+    fingerprint: str
+    operation_id: str | None
+    run_async: bool
+
+
+def _plan(bank: Bank | None, items: Sequence[CheckedItem]) -> list[Part]:
+    config = settings.resolve(bank.config if bank else {})
+    options = [
+        settings.extraction_options(config, one.item.strategy, f"items[{index}].strategy")
+        for index, one in enumerate(items)
+    ]
+    return [Part(*planned) for planned in zip(items, options, settle_modes(items), strict=True)]
 
 
 def _operation_id(given: str | None) -> str | None:

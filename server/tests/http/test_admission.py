@@ -1,0 +1,76 @@
+"""More searches than can be answered in time are refused."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import httpx
+import pytest
+
+from hindsight_server.bootstrap import build_services
+from hindsight_server.domain.errors import Overloaded
+from hindsight_server.http.admission import Admission
+from hindsight_server.http.app import create_app
+from hindsight_server.settings import Settings
+
+
+def test_a_place_is_given_back_also_after_a_failure() -> None:
+    gate = Admission(1)
+    for _ in range(3):
+        with pytest.raises(RuntimeError), gate.admit():
+            raise RuntimeError
+    with gate.admit(), pytest.raises(Overloaded), gate.admit():
+        pass
+
+
+def test_zero_sets_no_limit() -> None:
+    gate = Admission(0)
+    with gate.admit(), gate.admit(), gate.admit():
+        pass
+
+
+async def test_one_recall_too_many_is_told_when_to_come_back(tmp_path: Path) -> None:
+    services = build_services(Settings(data_dir=tmp_path, embeddings_provider="hashing", recalls_in_flight=2))
+    app = create_app(services)
+    async with services.running(), httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://127.0.0.1"
+    ) as client:
+        await client.post("/v1/default/banks/b/memories", json={"items": [{"content": "Ann: I bought a canoe."}]})
+        asked = [client.post("/v1/default/banks/b/memories/recall", json={"query": "canoe"}) for _ in range(8)]
+        answers = await asyncio.gather(*asked)
+        statuses = [answer.status_code for answer in answers]
+        assert statuses.count(200) == 2
+        refused = next(answer for answer in answers if answer.status_code == 503)
+        assert refused.headers["retry-after"] == "1"
+        assert "Try again" in refused.json()["detail"]
+        after = await client.post("/v1/default/banks/b/memories/recall", json={"query": "canoe"})
+        assert after.status_code == 200
+
+
+async def test_documents_of_jobs_are_counted_too(tmp_path: Path) -> None:
+    services = build_services(Settings(data_dir=tmp_path, embeddings_provider="hashing"))
+    async with services.running(), httpx.AsyncClient(
+        transport=httpx.ASGITransport(create_app(services)), base_url="http://127.0.0.1"
+    ) as client:
+        items = [{"content": "Ann: I bought a canoe."}, {"content": "ok"}]
+        await client.post("/v1/default/banks/b/memories", json={"items": items, "async": True})
+        for _ in range(200):
+            if "hindsight_retain_documents_total{" in services.metrics.render():
+                break
+            await asyncio.sleep(0.02)
+        text = services.metrics.render()
+    assert 'hindsight_retain_documents_total{outcome="stored"} 1' in text
+    assert 'hindsight_retain_documents_total{outcome="no_facts"} 1' in text
+
+
+async def test_a_store_that_does_not_answer_makes_the_probes_503(tmp_path: Path) -> None:
+    services = build_services(Settings(data_dir=tmp_path, embeddings_provider="hashing"))
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(create_app(services)), base_url="http://127.0.0.1"
+    ) as client:
+        for path in ("/health", "/health/ready"):
+            answer = await client.get(path)  # the store is not open
+            assert answer.status_code == 503
+            assert answer.json()["database"] == "unavailable"
+        assert (await client.get("/health/live")).status_code == 200
