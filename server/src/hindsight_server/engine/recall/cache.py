@@ -25,6 +25,10 @@ _NO_COUNTS = np.empty(0, np.float32)
 _NO_VECTORS = np.empty((0, 0), np.int8)
 
 
+class BankMoved(Exception):
+    """Facts were replaced or deleted while they were looked for; the recall begins again, once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Postings:
     """Rows that hold a term (ascending) and how often, as of a version of the bank."""
@@ -148,12 +152,21 @@ class ViewCache:
         warm.view = await _run(len(snapshot.rows), partial(BankView.built, snapshot))
         return warm.view
 
-    async def postings(self, bank_id: str, warm: Warm, view: BankView, terms: Sequence[str]) -> dict[str, Postings]:
-        """Posting lists of the terms over the view's rows; dead rows may be among them."""
+    async def postings(
+        self, bank_id: str, warm: Warm, view: BankView, terms: Sequence[str], *, strict: bool = False
+    ) -> dict[str, Postings]:
+        """Posting lists of the terms over the view's rows; dead rows may be among them.
+
+        Raises:
+            BankMoved: with `strict`, when the store holds newer facts with these terms. They may have taken the places
+                of facts of the view, whose postings are then gone.
+        """
         wanted = dict.fromkeys(terms)
         known = {term: warm.postings.get(term, _NOTHING) for term in wanted}
         marks = {term: entry.last_seq for term, entry in known.items() if entry.version < view.version}
         found = await self._store.postings(bank_id, marks) if marks else {}
+        if strict and any(len(seqs) and seqs[-1] > view.last_seq for seqs, _ in found.values()):
+            raise BankMoved
         for term in marks:
             seqs, counts = found.get(term, (_NO_SEQS, _NO_COUNTS))
             known[term] = _extended(known[term], view, seqs, counts)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hindsight_server.domain.errors import BankNotFound, EmbeddingUnavailable
-from hindsight_server.engine.recall.cache import Postings, ViewCache, Warm
+from hindsight_server.engine.recall.cache import BankMoved, Postings, ViewCache, Warm
 from hindsight_server.engine.recall.question import Question
 from hindsight_server.engine.recall.semantic import QueryVector
 from hindsight_server.engine.recall.types import ArmStatus
@@ -65,14 +65,16 @@ class Gatherer:
         self._analyzer = analyzer
         self._cache = cache
 
-    async def gather(self, bank_id: str, warm: Warm, view: BankView, question: Question, until: float) -> Gathered:
-        """Everything at once. Raises BankNotFound when the bank goes meanwhile."""
+    async def gather(
+        self, bank_id: str, warm: Warm, view: BankView, question: Question, until: float, *, strict: bool = False
+    ) -> Gathered:
+        """Everything at once. Raises BankNotFound when the bank goes meanwhile; BankMoved when it grows and `strict`."""
         spelled = (*question.identifiers, *question.quoted)
         exact_terms = {text: tuple(self._analyzer.index_terms(text)) for text in spelled}
         terms = (*question.terms, *(term for some in exact_terms.values() for term in some))
         (encodings, no_vectors), (postings, no_words), (entities, no_entities) = await asyncio.gather(
             guarded("semantic", self._encode(view, question.text, until), until),
-            guarded("keyword", self._cache.postings(bank_id, warm, view, terms), until),
+            guarded("keyword", self._cache.postings(bank_id, warm, view, terms, strict=strict), until),
             guarded("graph", self._entities(bank_id, view, question), until),
         )
         missing = {"semantic": no_vectors, "keyword": no_words, "exact": no_words, "graph": no_entities}
@@ -123,7 +125,7 @@ class Gatherer:
 
 
 async def guarded(name: str, work: Coroutine[Any, Any, T], until: float) -> tuple[T | None, Missing | None]:
-    """The result, or why there is none. Only BankNotFound is raised: it ends the recall, not an arm.
+    """The result, or why there is none. Only what ends the recall, not an arm, is raised: BankNotFound and BankMoved.
 
     Args:
         until: reading of `time.monotonic` at which the work is given up.
@@ -131,7 +133,7 @@ async def guarded(name: str, work: Coroutine[Any, Any, T], until: float) -> tupl
     try:
         async with asyncio.timeout(max(0.0, until - time.monotonic())):
             return await work, None
-    except BankNotFound:
+    except (BankNotFound, BankMoved):
         raise
     except TimeoutError as problem:
         return None, (ArmStatus.LATE, str(problem) or "no time was left")

@@ -12,7 +12,7 @@ import numpy as np
 from hindsight_server.domain.errors import BadRequest
 from hindsight_server.domain.time import find_times
 from hindsight_server.engine.recall.arms import ArmReport, Hits, skipped
-from hindsight_server.engine.recall.cache import ViewCache
+from hindsight_server.engine.recall.cache import BankMoved, ViewCache
 from hindsight_server.engine.recall.exact import holds_any
 from hindsight_server.engine.recall.gather import Gathered, Gatherer, guarded
 from hindsight_server.engine.recall.model import load_weights
@@ -26,7 +26,7 @@ from hindsight_server.engine.recall.reranking import (
     rows_to_compare,
     word_weights,
 )
-from hindsight_server.engine.recall.results import BankMoved, ResultBuilder
+from hindsight_server.engine.recall.results import ResultBuilder
 from hindsight_server.engine.recall.run import Run
 from hindsight_server.engine.recall.scope import scope_of
 from hindsight_server.engine.recall.settings import RecallSettings
@@ -113,7 +113,7 @@ class Recaller:
             repeated=repeated,
         )
         run.lap("view")
-        gathered = await self._gatherer.gather(bank_id, warm, view, question, run.until)
+        gathered = await self._gatherer.gather(bank_id, warm, view, question, run.until, strict=not repeated)
         run.lap("gather")
         first = await asyncio.to_thread(first_pass, self._inputs(run, gathered))
         run.lap("search")

@@ -11,7 +11,7 @@ import numpy as np
 
 from hindsight_server.domain.model import Fact
 from hindsight_server.engine.recall.arms import ArmReport
-from hindsight_server.engine.recall.cache import ViewCache
+from hindsight_server.engine.recall.cache import BankMoved, ViewCache
 from hindsight_server.engine.recall.features import FIRST
 from hindsight_server.engine.recall.fill import fitting
 from hindsight_server.engine.recall.include import Includer
@@ -33,10 +33,6 @@ from hindsight_server.ports.store import Store
 
 _TRACED = 20  # lines of each arm's list in a trace
 _OBSERVATION = FACT_TYPES.index("observation")
-
-
-class BankMoved(Exception):
-    """Ranked facts were replaced or deleted before they were read; the recall begins again, once."""
 
 
 class ResultBuilder:
