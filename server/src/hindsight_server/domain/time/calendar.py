@@ -36,7 +36,7 @@ class Span:
     has_year: bool = True
 
     def absolute(self) -> Span:
-        return replace(self, is_relative=False)
+        return Span(self.start, self.end, self.grain, False, self.has_year)
 
 
 @dataclass(frozen=True, slots=True)

@@ -315,11 +315,11 @@ _AHEAD = re.compile(
     r"|scheduled|next (?:week|month|year)|about to|supposed to|let's)\b|['’]ll\b",
     re.IGNORECASE,
 )
-_AHEAD_WORDS = frozenset({
-    "will", "won", "going", "gonna", "plan", "plans", "planning", "upcoming", "tomorrow", "tonight", "looking", "can",
-    "scheduled", "next", "about", "supposed", "let", "ll",
-})  # fmt: skip
-"""One of them is in whatever the pattern matches."""
+_AHEAD_WORDS = frozenset({"will", "gonna", "upcoming", "tomorrow", "tonight", "scheduled", "ll"})
+_AHEAD_PHRASES = (
+    "going to", "won't", "can't wait", "let's", "about to", "supposed to", "looking forward", "next week", "next month",
+    "next year", "plan to", "plans to", "planning to", "plan on", "plans on", "planning on",
+)  # fmt: skip
 
 LOOKS_BACK = re.compile(
     r"\b(?:was|were|did|had|went|got|met|saw|took|came|made|bought|began|started|last|ago|\w{2,}ed)\b", re.IGNORECASE
@@ -327,6 +327,7 @@ LOOKS_BACK = re.compile(
 """The text speaks of what has been."""
 
 
-def looks_ahead(text: str, words: frozenset[str] | set[str]) -> bool:
-    """Whether the text, which holds these lower-case words, speaks of what is to come."""
-    return not words.isdisjoint(_AHEAD_WORDS) and _AHEAD.search(text) is not None
+def looks_ahead(text: str, lowered: str, words: set[str]) -> bool:
+    """Whether a text speaks of what is to come, given in lower case and as its words, too."""
+    may = not words.isdisjoint(_AHEAD_WORDS) or any(phrase in lowered for phrase in _AHEAD_PHRASES)
+    return may and _AHEAD.search(text) is not None

@@ -16,14 +16,17 @@ from hindsight_server.domain.time.rule import Rule
 _WORD = re.compile(r"[a-z]+\d?")
 _SPOT = re.compile(r"([^\W\d_]+\d?)|\d+")
 _DIGIT = re.compile(r"\d")
-_DIGITS = "#"
+_DIGITS, _DATE_DIGITS = "#", "#-"
 _WORD_RULES = (*numeric.RULES, *english.RULES)
-_ON: dict[str, list[tuple[int, Rule]]] = {
+_ON = {
     trigger: [(number, rule) for number, rule in enumerate(_WORD_RULES) if trigger in rule.triggers]
     for trigger in frozenset().union(*(rule.triggers for rule in _WORD_RULES))
 }
 """The rules to try at a word, with their numbers."""
-_ENGLISH_TRIGGERS = _ON.keys() - {_DIGITS}
+_NO_RULES: list[tuple[int, Rule]] = []
+_DATE_SIGNS = frozenset("-/.")
+_ON_DATE_DIGITS = _ON[_DATE_DIGITS] + _ON[_DIGITS]
+_ENGLISH_TRIGGERS = frozenset(_ON) - {_DIGITS, _DATE_DIGITS}
 _CHINESE_TRIGGERS = frozenset().union(*(rule.triggers for rule in chinese.RULES))
 # Full-width digits and traditional characters, one for one, so that positions stay what they are.
 _READABLE = str.maketrans(
@@ -52,13 +55,14 @@ def find_times(text: str, anchor: datetime) -> list[TimeMention]:
     written = text
     if not text.isascii():
         text = text.translate(_READABLE)
-    words = set(_WORD.findall(text.lower()))
+    lowered = text.lower()
+    words = set(_WORD.findall(lowered))
     matches = _matches(text, words)
     if not matches:
         return []
     if anchor.tzinfo is None:
         anchor = anchor.replace(tzinfo=UTC)
-    ahead = english.looks_ahead(text, words) or bool(chinese.LOOKS_AHEAD.search(text))
+    ahead = english.looks_ahead(text, lowered, words) or bool(chinese.LOOKS_AHEAD.search(text))
     back = not ahead and bool(english.LOOKS_BACK.search(text) or chinese.LOOKS_BACK.search(text))
     found = _resolve(matches, Anchor(anchor, ahead, back))
     found = context.ranges(text, [context.refined(text, one) for one in found if not context.recurs(text, one[0])])
@@ -102,12 +106,20 @@ def _at_words(text: str) -> list[tuple[Rule, re.Match[str]]]:
     free = [0] * len(_WORD_RULES)  # for each rule where its last match ends
     for place, spot in enumerate(_SPOT.finditer(text)):
         starts.append(spot.start())
-        for number, rule in _ON.get(spot[0].lower() if spot.lastindex else _DIGITS, ()):
-            for at in range(max(place - rule.lead, untried[number]), place + 1):
+        if spot.lastindex:
+            rules = _ON.get(spot[0].lower(), _NO_RULES)
+        else:
+            rules = _ON_DATE_DIGITS if text[spot.end() : spot.end() + 1] in _DATE_SIGNS else _ON[_DIGITS]
+        for number, rule in rules:
+            at = place - rule.lead
+            if at < untried[number]:
+                at = untried[number]
+            untried[number] = place + 1
+            while at <= place:
                 if starts[at] >= free[number] and (match := rule.pattern.match(text, starts[at])):
                     free[number] = match.end()
                     matches.append((rule, match))
-            untried[number] = place + 1
+                at += 1
     return matches
 
 

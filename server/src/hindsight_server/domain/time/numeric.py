@@ -14,7 +14,7 @@ _AFTER = r"(?![\w/-]|[.:]\d)"
 
 
 def _rule(pattern: str, resolve: Resolver) -> Rule:
-    return Rule(re.compile(_BEFORE + pattern + _AFTER, re.ASCII), resolve, frozenset("#"))
+    return Rule(re.compile(_BEFORE + pattern + _AFTER, re.ASCII), resolve, frozenset(["#-"]))
 
 
 def _iso(match: re.Match[str], anchor: Anchor) -> Span:

@@ -19,7 +19,7 @@ class Rule:
         pattern: matched at the beginning of a word (a Chinese one anywhere).
         resolve: the span that a match means; None or ValueError when it means none.
         triggers: lower-case words (Chinese: characters) of which at least one is in every match; ``#`` stands for a
-            run of digits.
+            run of digits, ``#-`` for one before a hyphen, slash or dot.
         lead: how many words a match may have before its first trigger; digits and the letters behind them are one each.
     """
 
