@@ -68,7 +68,7 @@ class Gatherer:
     async def gather(
         self, bank_id: str, warm: Warm, view: BankView, question: Question, until: float, *, strict: bool = False
     ) -> Gathered:
-        """Everything at once. Raises BankNotFound when the bank goes meanwhile; BankMoved when it grows and `strict`."""
+        """Everything at once. Raises BankNotFound when the bank goes meanwhile; BankMoved if `strict` and it grows."""
         spelled = (*question.identifiers, *question.quoted)
         exact_terms = {text: tuple(self._analyzer.index_terms(text)) for text in spelled}
         terms = (*question.terms, *(term for some in exact_terms.values() for term in some))
