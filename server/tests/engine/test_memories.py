@@ -92,6 +92,16 @@ async def test_bad_corrections_are_refused(engine: Engine, fact: Fact, patch: Me
     assert await engine.memories.get("b", fact.fact_id) == fact
 
 
+async def test_the_reason_of_an_invalidation_is_told_until_it_is_taken_back(engine: Engine, fact: Fact) -> None:
+    retired = await engine.memories.update("b", fact.fact_id, MemoryPatch(state="invalidated", reason=" a \0joke "))
+    assert retired.invalidation_reason == "a joke"
+    assert retired.invalidated_at is not None
+    valid = await engine.memories.update("b", fact.fact_id, MemoryPatch(state="valid", reason="was right"))
+    assert (valid.invalidation_reason, valid.invalidated_at, valid.edited_at) == (None, None, None)
+    with pytest.raises(InvalidInput):
+        await engine.memories.update("b", fact.fact_id, MemoryPatch(reason="nothing else"))
+
+
 async def test_a_fact_that_is_still_being_extracted_cannot_be_corrected(engine: Engine) -> None:
     await engine.retain("b", [ItemInput(content="Ann moved.")], run_async=True)
     pending = (await engine.memories.list("b", FactFilter())).items[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 import pytest
@@ -292,3 +293,21 @@ def test_a_client_that_sends_too_much_at_once_still_sees_why(api: Any, bank: str
     answer = api("POST", f"/v1/default/banks/{bank}/memories", b" " * (65 * 2**20))
     assert answer.status == 413
     assert "several requests" in answer.body["detail"]
+
+
+def test_a_span_ends_before_its_end_in_every_time_zone(api: Any, bank: str) -> None:
+    api.retain(bank, *[{"content": f"Ann: hour {h}.", "timestamp": f"2025-07-25T{h:02}:00:00Z"} for h in range(4)])
+
+    def found(start: str, end: str) -> list[str]:
+        span = f"time_field=mentioned_at&start_date={quote(start)}&end_date={quote(end)}"
+        return [item["text"] for item in api.bank("GET", bank, f"/memories/list?{span}").body["items"]]
+
+    assert found("2025-07-25T01:00:00Z", "2025-07-25T03:00:00Z") == ["Ann: hour 2.", "Ann: hour 1."]
+    assert found("2025-07-25T02:00:00+02:00", "2025-07-25T03:00:00+02:00") == ["Ann: hour 0."]
+    assert found("2025-07-24T18:00:00-07:00", "2025-07-24T19:00:00-07:00") == ["Ann: hour 1."]
+    assert found("2025-07-24", "2025-07-25") == []
+    assert len(found("2025-07-25", "2025-07-26")) == 4
+    assert api.bank("GET", bank, "/memories/list?end_date=0001-01-01").status == 422
+    made = api.bank("GET", bank, "/documents?limit=1").body["items"][0]["created_at"]
+    assert api.bank("GET", bank, f"/documents?end_date={quote(made)}").body["total"] == 0
+    assert api.bank("GET", bank, f"/documents?start_date={quote(made)}").body["total"] == 4

@@ -164,3 +164,7 @@ class Fact:
     source_fact_ids: tuple[str, ...] = ()
     proof_count: int = 1
     tokens: int = 0
+    updated_at: datetime | None = None
+    invalidated_at: datetime | None = None
+    invalidation_reason: str | None = None
+    edited_at: datetime | None = None

@@ -81,7 +81,7 @@ class Banks:
         await self._store.ensure_bank(check_bank_id(bank_id), self._clock.now())
 
     async def list(self, query: str | None = None, limit: int = 100, offset: int = 0) -> Page[Bank]:
-        """Banks whose id or name holds `query`."""
+        """Banks whose id or name holds `query`, most recently written first."""
         return await self._store.list_banks(query or None, limit, offset)
 
     async def delete(self, bank_id: str) -> int:

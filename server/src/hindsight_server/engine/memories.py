@@ -33,6 +33,7 @@ class MemoryPatch:
         entities: the names that replace the fact's; an empty list detaches all.
         resolve_entities: False takes the names literally.
         state: ``invalidated`` (kept, never recalled) or ``valid``.
+        reason: why it is invalidated; told with the fact until it is valid again.
     """
 
     text: str | None = None
@@ -45,6 +46,7 @@ class MemoryPatch:
     entities: Sequence[str] | None = None
     resolve_entities: bool = True
     state: str | None = None
+    reason: str | None = None
 
 
 class Memories:
@@ -56,7 +58,7 @@ class Memories:
         self._clock = clock
 
     async def list(self, bank_id: str, wanted: FactFilter, limit: int = 100, offset: int = 0) -> Page[Fact]:
-        """Newest first. Raises InvalidInput for an unknown type or state."""
+        """Most recently mentioned first. Raises InvalidInput for an unknown type or state."""
         if wanted.fact_type is not None:
             check_fact_type(wanted.fact_type, tuple(FactType), "type")
         if wanted.state is not None and wanted.state not in set(FactState):
@@ -74,7 +76,7 @@ class Memories:
             InvalidInput: nothing to change was given, or a value can't be stored.
             Conflict: the fact's extraction is not done yet.
         """
-        if patch == replace(MemoryPatch(), resolve_entities=patch.resolve_entities):
+        if patch == MemoryPatch(resolve_entities=patch.resolve_entities, reason=patch.reason):
             raise InvalidInput("Nothing to change was given; set 'text', 'state' or another field.", field="text")
         fact = await self._store.get_fact(bank_id, fact_id)
         if fact.fact_type is FactType.OBSERVATION:
@@ -131,6 +133,7 @@ def _change(patch: MemoryPatch) -> FactChange:
         tags=_tags(patch.tags),
         entities=_entities(patch.entities, literal=not patch.resolve_entities),
         state=_state(patch.state),
+        reason=clean_text(patch.reason).strip() or None if patch.reason else None,
         **times,
     )
 

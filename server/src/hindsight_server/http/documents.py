@@ -8,7 +8,7 @@ from fastapi import Query, Request, Response
 from pydantic import BaseModel
 
 from hindsight_server.http.memories import Match
-from hindsight_server.http.parsing import BankId, Body, Count, PageNumber, optional_time
+from hindsight_server.http.parsing import BankId, Body, Count, PageNumber, last_before, optional_time
 from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
@@ -47,7 +47,7 @@ async def list_documents(request: Request, bank_id: BankId, query: Annotated[Doc
 
 def document_filter(query: DocumentsQuery) -> DocumentFilter:
     """What a listing asks for. Raises InvalidInput."""
-    start, end = optional_time(query.start_date, "start_date"), optional_time(query.end_date, "end_date")
+    start, end = optional_time(query.start_date, "start_date"), last_before(query.end_date, "end_date")
     return DocumentFilter(
         query=query.q or None,
         tags=tag_filter(query.tags, query.tags_match),

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from hindsight_server.domain.errors import BadRequest
 from hindsight_server.domain.model import Fact
 from hindsight_server.engine.memories import MemoryPatch
-from hindsight_server.http.parsing import BankId, Body, Count, PageNumber, optional_time
+from hindsight_server.http.parsing import BankId, Body, Count, PageNumber, last_before, optional_time
 from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
@@ -55,7 +55,7 @@ def fact_filter(query: MemoriesQuery) -> FactFilter:
     """What a listing asks for. Raises InvalidInput, BadRequest."""
     if query.consolidation_state:
         raise BadRequest("consolidation_state can't be filtered by: this version does not consolidate memories.")
-    start, end = optional_time(query.start_date, "start_date"), optional_time(query.end_date, "end_date")
+    start, end = optional_time(query.start_date, "start_date"), last_before(query.end_date, "end_date")
     return FactFilter(
         fact_type=query.type or None,
         query=query.q or None,
@@ -89,6 +89,7 @@ async def update_memory(
         entities=body.entities,
         resolve_entities=body.resolve_entities is not False,
         state=body.state,
+        reason=body.reason,
     )
     return answer(_memory(await services(request).memories.update(bank_id, memory_id, patch)))
 
@@ -143,10 +144,10 @@ def _list_item(fact: Fact) -> shapes.MemoryUnitListItem:
         "consolidated_at": None,
         "consolidation_failed_at": None,
         "state": fact.state.value,
-        "invalidation_reason": None,
-        "invalidated_at": None,
-        "edited_at": None,
-        "updated_at": None,
+        "invalidation_reason": fact.invalidation_reason,
+        "invalidated_at": iso(fact.invalidated_at),
+        "edited_at": iso(fact.edited_at),
+        "updated_at": iso(fact.updated_at),
         "source_memory_ids": list(fact.source_fact_ids),
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, TypeVar
 
 import orjson
@@ -85,6 +85,15 @@ def _without_surrogates(value: Any) -> Any:
 def optional_time(text: str | None, field: str) -> datetime | None:
     """An aware time from ISO 8601; None for None or blank. Raises InvalidInput."""
     return parse_time(text, field) if text and text.strip() else None
+
+
+def last_before(text: str | None, field: str) -> datetime | None:
+    """The last time before the end of a span, to which the end itself does not belong; stores count microseconds."""
+    end = optional_time(text, field)
+    try:
+        return None if end is None else end - timedelta(microseconds=1)
+    except OverflowError:
+        raise InvalidInput(f"{field}: the year is out of range.", field=field) from None
 
 
 def token_count(value: int | None, default: int, field: str, *, least: int = 0) -> int:

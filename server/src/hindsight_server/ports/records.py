@@ -181,7 +181,8 @@ class RetainResult:
 class FactChange:
     """What to set on a fact; None leaves a value as it is. A changed text brings its terms, tokens and encoding.
 
-    `cleared` names what to empty: ``context``, ``occurred_start``, ``occurred_end``, ``mentioned_at``.
+    `cleared` names what to empty: ``context``, ``occurred_start``, ``occurred_end``, ``mentioned_at``. `reason` is kept
+    beside the time for as long as the fact is invalidated.
     """
 
     text: str | None = None
@@ -194,6 +195,7 @@ class FactChange:
     tags: tuple[str, ...] | None = None
     entities: tuple[EntityMention, ...] | None = None
     state: FactState | None = None
+    reason: str | None = None
     terms: Mapping[str, int] | None = None
     length: int | None = None
     tokens: int | None = None

@@ -62,7 +62,7 @@ class Store(Protocol):
         ...
 
     async def list_banks(self, query: str | None, limit: int, offset: int) -> Page[Bank]:
-        """By id. `query` is a substring of the id or the name, case folded."""
+        """Most recently written first, then by id. `query` is a substring of the id or the name, case folded."""
         ...
 
     async def delete_bank(self, bank_id: str) -> int:
@@ -128,7 +128,7 @@ class Store(Protocol):
         ...
 
     async def list_facts(self, bank_id: str, wanted: FactFilter, limit: int, offset: int) -> Page[Fact]:
-        """Newest first (by `seq`), in every state unless one is wanted.
+        """Latest `mentioned_at` first (none last), then `created_at`, then `seq`; in every state unless one is wanted.
 
         With a time field (`created_at` when only a start or an end is given): latest first, without facts that lack it.
         """

@@ -59,7 +59,7 @@ async def test_steps_are_run_once_and_recorded(tmp_path: Path, monkeypatch: pyte
     path = tmp_path / "memory.db"
     connection = open_writer(path)
     migrate.migrate(connection, known_migrations())
-    further = Migration(number=2, name="more", text="CREATE TABLE more (bank_id TEXT) STRICT;")
+    further = Migration(number=9000, name="more", text="CREATE TABLE more (bank_id TEXT) STRICT;")
     known = (*known_migrations(), further)
     migrate.migrate(connection, known)
     migrate.migrate(connection, known)
@@ -73,7 +73,7 @@ async def test_a_step_that_fails_changes_nothing(tmp_path: Path) -> None:
     connection = open_writer(tmp_path / "memory.db")
     migrate.migrate(connection, known_migrations())
     before = connection.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
-    broken = Migration(number=2, name="broken", text="CREATE TABLE more (x); INSERT INTO nowhere VALUES (1);")
+    broken = Migration(number=9000, name="broken", text="CREATE TABLE more (x); INSERT INTO nowhere VALUES (1);")
     with pytest.raises(apsw.SQLError):
         migrate.migrate(connection, (*known_migrations(), broken))
     assert connection.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall() == before

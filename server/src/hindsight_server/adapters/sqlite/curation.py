@@ -121,8 +121,17 @@ def _change_columns(
             "terms": None if terms is None else terms_json(terms),
             "length": change.length,
             "tokens": change.tokens,
+            "reason": change.reason,
+            "edited": _edits(change),
+            "now": session.now,
         },
     )
+
+
+def _edits(change: FactChange) -> bool:
+    """Whether more than the state is changed."""
+    edited = (change.text, change.fact_type, change.tags, change.entities, *(getattr(change, n) for n in _CLEARABLE))
+    return bool(change.cleared) or any(value is not None for value in edited)
 
 
 def _change_entities(session: BankSession, seq: int, change: FactChange, seen: int) -> str | None:

@@ -41,7 +41,7 @@ def read_facts(connection: apsw.Connection, bank_id: str, seqs: Sequence[int]) -
 
 
 def list_facts(connection: apsw.Connection, bank_id: str, wanted: FactFilter, limit: int, offset: int) -> Page[Fact]:
-    """Newest first by number, or by the wanted time; facts without that time are left out."""
+    """Most recently mentioned first, or by the wanted time; facts without that time are left out."""
     values = _filter_values(connection, bank_id, wanted)
     if values is None:
         return Page((), 0, limit, offset)
@@ -98,4 +98,8 @@ def _fact(row: tuple[Any, ...], entities: tuple[str, ...]) -> Fact:
         source_fact_ids=tuple(from_json(row[18])),
         proof_count=row[19],
         tokens=row[20],
+        updated_at=from_micros(row[21]),
+        invalidated_at=from_micros(row[22]),
+        invalidation_reason=row[23],
+        edited_at=from_micros(row[24]),
     )

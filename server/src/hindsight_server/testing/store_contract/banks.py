@@ -7,7 +7,7 @@ import pytest
 from hindsight_server.domain.errors import BankNotFound
 from hindsight_server.ports.records import BankChange, DocumentFilter, FactFilter
 from hindsight_server.ports.store import Store
-from hindsight_server.testing.store_contract.builders import NOW, later, operation, put
+from hindsight_server.testing.store_contract.builders import NOW, document, later, operation, put, write
 
 ODD_BANK_IDS = ["a/b", "with space", "emoji 🧠", "..", "%2F", "'; DROP TABLE banks; --", "漢字", "a" * 300]
 
@@ -58,7 +58,13 @@ class BankContract:
         assert await store.document_state("nobody", "d") is None
         assert (await store.list_banks(None, 10, 0)).total == 0
 
-    async def test_banks_are_listed_by_id_with_a_true_total(self, store: Store) -> None:
+    async def test_the_bank_that_was_written_last_comes_first(self, store: Store) -> None:
+        for hours, name in enumerate(("old", "new", "middle")):
+            await store.ensure_bank(name, later(hours))
+        await store.retain(write("old", document("d", "one"), now=later(5)))
+        assert [bank.bank_id for bank in (await store.list_banks(None, 9, 0)).items] == ["old", "middle", "new"]
+
+    async def test_banks_of_one_time_are_listed_by_id_with_a_true_total(self, store: Store) -> None:
         for name in ("c", "a", "e", "b", "d"):
             await store.ensure_bank(name, NOW)
         page = await store.list_banks(None, 2, 1)

@@ -99,6 +99,13 @@ class FactContract:
         assert len(await texts_of(store, start=NOW, end=NOW)) == 4
         assert await texts_of(store, start=later(1)) == []
 
+    async def test_what_was_mentioned_last_comes_first(self, store: Store) -> None:
+        times = {"second": later(20), "never": None, "third": later(10), "first": later(30)}
+        facts = [fact(text, mentioned_at=time) for text, time in times.items()]
+        await store.retain(write("b", document("d", "x", facts=facts)))
+        page = await store.list_facts("b", FactFilter(), 9, 0)
+        assert [found.text for found in page.items] == ["first", "second", "third", "never"]
+
     async def test_facts_come_in_the_order_asked_for(self, store: Store) -> None:
         await put(store, "b", "d", "one", "two", "three")
         one, two, three = (row.seq for row in (await store.snapshot("b", 0, 0)).rows)
@@ -153,6 +160,18 @@ class FactContract:
         assert (await store.list_tags("b", None, 9, 0)).items == (("t", 1),)
         assert await store.delete_document("b", "d", NOW) == 2
         assert (await store.get_bank("b")).fact_count == 0
+
+    async def test_it_is_kept_when_and_why_a_fact_was_changed(self, store: Store) -> None:
+        (fact_id,) = await put(store, "b", "d", "one")
+        retire = FactChange(state=FactState.INVALIDATED, reason="out of date")
+        first = await store.update_fact("b", fact_id, retire, later(1))
+        assert (first.invalidated_at, first.invalidation_reason, first.edited_at) == (later(1), "out of date", None)
+        again = await store.update_fact("b", fact_id, replace(retire, reason="a joke"), later(2))
+        assert (again.invalidated_at, again.invalidation_reason, again.updated_at) == (later(1), "a joke", later(2))
+        edited = await store.update_fact("b", fact_id, FactChange(context="ctx"), later(3))
+        assert (edited.invalidated_at, edited.edited_at) == (later(1), later(3))
+        valid = await store.update_fact("b", fact_id, FactChange(state=FactState.VALID), later(4))
+        assert (valid.invalidated_at, valid.invalidation_reason, valid.edited_at) == (None, None, later(3))
 
     async def test_clearing_facts_leaves_documents(self, store: Store) -> None:
         await put(store, "b", "d", "one", "two", names=["Ann"])

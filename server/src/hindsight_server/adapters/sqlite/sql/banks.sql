@@ -31,7 +31,7 @@ SELECT bank_id, name, mission, skepticism, literalism, empathy, config, created_
     last_document_at, fact_count
 FROM banks
 WHERE :query IS NULL OR holds(bank_id, :query) OR holds(name, :query)
-ORDER BY bank_id
+ORDER BY ifnull(last_write_at, created_at) DESC, bank_id
 LIMIT :limit OFFSET :offset
 
 -- name: counters

@@ -46,7 +46,10 @@ SET text = ifnull(:text, text), fact_type = ifnull(:fact_type, fact_type),
     occurred_end = CASE WHEN :clear_occurred_end THEN NULL ELSE ifnull(:occurred_end, occurred_end) END,
     mentioned_at = CASE WHEN :clear_mentioned_at THEN NULL ELSE ifnull(:mentioned_at, mentioned_at) END,
     tags = ifnull(:tags, tags), entities = ifnull(:entities, entities), state = :state, flags = :flags,
-    terms = ifnull(:terms, terms), length = ifnull(:length, length), tokens = ifnull(:tokens, tokens)
+    terms = ifnull(:terms, terms), length = ifnull(:length, length), tokens = ifnull(:tokens, tokens),
+    invalidated_at = CASE WHEN :state = 'invalidated' THEN ifnull(invalidated_at, :now) END,
+    invalidation_reason = CASE WHEN :state = 'invalidated' THEN ifnull(:reason, invalidation_reason) END,
+    edited_at = CASE WHEN :edited THEN :now ELSE edited_at END
 WHERE bank_id = :bank_id AND seq = :seq
 
 -- name: terms
@@ -78,7 +81,7 @@ SELECT seq FROM facts WHERE bank_id = :bank_id AND (:fact_type IS NULL OR fact_t
 -- name: read
 SELECT f.seq, f.fact_id, f.document_id, f.chunk_id, f.turn_index, f.fact_type, f.text, f.state, f.context, f.speaker,
     f.role, f.occurred_start, f.occurred_end, f.mentioned_at, f.created_at, f.metadata, f.tags, f.entities,
-    f.source_fact_ids, f.proof_count, f.tokens
+    f.source_fact_ids, f.proof_count, f.tokens, f.updated_at, f.invalidated_at, f.invalidation_reason, f.edited_at
 FROM json_each(:seqs) AS wanted
 CROSS JOIN facts AS f ON f.bank_id = :bank_id AND f.seq = wanted.value
 
@@ -114,7 +117,7 @@ WHERE f.bank_id = :bank_id
         SELECT 1 FROM fact_entities AS m WHERE m.bank_id = :bank_id AND m.number = :number AND m.seq = f.seq
     ))
     AND (:query IS NULL OR holds(f.text, :query) OR holds(f.context, :query))
-ORDER BY f.seq DESC
+ORDER BY f.mentioned_at DESC, f.created_at DESC, f.seq DESC
 LIMIT :limit OFFSET :offset
 
 -- name: list_by_time
