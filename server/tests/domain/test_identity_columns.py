@@ -12,29 +12,32 @@ from hindsight_server.domain.identity import ADAPTER_CONTEXTS, TurnPlace, previo
 from hindsight_server.engine.recall.neighbours import Keys, Neighbours, derive
 
 START = datetime(2024, 3, 5, 10, tzinfo=UTC)
-# A document's turns name a session all alike.
+# Documents whose turns name a session, all of them or (MIXED) only the even ones.
+MIXED = "f"
 NAMED = {
     "b": {"tags": ("session:1", "colour:blue")},
     "c": {"metadata": {"session_id": "9"}},
     "d": {"tags": ("session:1",)},
+    MIXED: {"tags": ("session:2",)},
 }
 
 
 def placed(document_id: str, turn_index: int, context: str | None, minutes: int | None) -> TurnPlace:
+    named = {} if document_id == MIXED and turn_index % 2 else NAMED.get(document_id, {})
     return TurnPlace(
         document_id=document_id,
         turn_index=turn_index,
         context=context,
         timestamp=None if minutes is None else START + timedelta(minutes=minutes),
-        tags=NAMED.get(document_id, {}).get("tags", ()),
-        metadata=NAMED.get(document_id, {}).get("metadata", {}),
+        tags=named.get("tags", ()),
+        metadata=named.get("metadata", {}),
     )
 
 
 PLACES = st.lists(
     st.builds(
         placed,
-        document_id=st.sampled_from("aabcde"),
+        document_id=st.sampled_from("aabcdeff"),
         turn_index=st.integers(0, 3),
         context=st.sampled_from([None, "chat", "talk", "haystack"]),
         minutes=st.none() | st.integers(0, 120),

@@ -121,8 +121,12 @@ def _link_documents(chain: _Chain, keys: Keys, rows: Int32Array) -> None:
     first = np.flatnonzero(starts)
     last = np.concatenate([first[1:], [len(order)]]) - 1
     several = keys.turn[order[first]] != keys.turn[order[last]]
-    lengths = last - first + 1
-    chain.session[order] = np.repeat(np.where(several, order[first], NONE), lengths)
+    # A turn that names another session must not stand for this one.
+    unnamed = np.where(keys.explicit[order] < 0, np.arange(len(order)), len(order))
+    standing = np.minimum.reduceat(unnamed, first)
+    several &= standing < len(order)
+    session = np.where(several, order[np.minimum(standing, len(order) - 1)], NONE)
+    chain.session[order] = np.repeat(session, last - first + 1)
 
 
 def _link_contexts(chain: _Chain, documents: _Chain, keys: Keys, rows: Int32Array) -> None:
