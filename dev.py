@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Set up and run this project with nothing but git and Python 3.11 or newer.
+"""Set up and run this project with nothing but git and Python 3.11 to 3.14.
 
     python3 dev.py demo     agents in three frameworks remember across processes
     python3 dev.py test     lint, types, architecture and every test
@@ -26,8 +26,10 @@ VENV = ROOT / ".venv"
 OLDEST, NEWEST = (3, 11), (3, 14)
 LOCAL_PACKAGES = ("packages/core_adapter", "packages/haystack", "packages/llamaindex", "packages/langchain", "server")
 PIP_HINT = (
-    "Is the package index reachable? A proxy or mirror is set with pip's own variables (PIP_INDEX_URL, HTTPS_PROXY)."
+    "Is the package index reachable? A proxy or mirror is set with pip's own variables (PIP_INDEX_URL, HTTPS_PROXY). "
+    "Is there room on the disk (about 700 MB)? Then run the same command again."
 )
+FOLDER_HINT = f"{ROOT} must be a folder that you may write to, with about 700 MB of room. Then run the command again."
 
 
 class Problem(SystemExit):
@@ -106,21 +108,38 @@ def set_up(group: str) -> None:
     sources = [requirements, *(ROOT / package / "pyproject.toml" for package in LOCAL_PACKAGES)]
     wanted = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
     stamp = VENV / f".{group}-{wanted[:16]}"
-    if stamp.exists() and binary("python").exists():
+    sound = _environment_is_sound()
+    if stamp.exists() and sound:
         say(f"-- Environment is up to date ({VENV.name})")
         return
-    if not binary("python").exists():
+    if not sound:
         _create_environment()
     pip: list[str | Path] = [binary("python"), "-m", "pip", "install", "--quiet", "--progress-bar", "off"]
     run(
-        "Installing pinned packages (about a minute)",
+        "Installing pinned packages (one to three minutes)",
         [*pip, "--require-hashes", "-r", requirements],
         quiet=True,
         remedy=PIP_HINT,
     )
     local = [part for package in LOCAL_PACKAGES for part in ("-e", ROOT / package)]
-    run("Installing this project", [*pip, "--no-deps", "--no-build-isolation", *local], quiet=True)
+    run(
+        "Installing this project",
+        [*pip, "--no-deps", "--no-build-isolation", *local],
+        quiet=True,
+        remedy="Read the output above. If it tells you nothing, delete .venv and run the command again.",
+    )
     stamp.touch()
+
+
+def _environment_is_sound() -> bool:
+    """Whether .venv was made whole, here (a moved one holds programs with its old path), and its Python still runs."""
+    try:
+        written = (VENV / "pyvenv.cfg").read_text(encoding="utf-8")
+        asked = subprocess.run([binary("python"), "-c", "import pip"], capture_output=True, check=False)
+    except OSError:
+        return False
+    origins = [line for line in written.splitlines() if line.startswith("command =")]
+    return asked.returncode == 0 and all(origin.endswith(str(VENV)) for origin in origins)
 
 
 def _create_environment() -> None:
@@ -130,12 +149,14 @@ def _create_environment() -> None:
     except ImportError:
         package = f"python3.{sys.version_info.minor}-venv"
         raise Problem("this Python has no venv or pip.", f"On Debian or Ubuntu: apt install {package}") from None
-    run("Creating .venv", [sys.executable, "-m", "venv", VENV], quiet=True)
+    title = "Making .venv anew" if VENV.exists() else "Creating .venv"
+    run(title, [sys.executable, "-m", "venv", "--clear", VENV], quiet=True, remedy=FOLDER_HINT)
 
 
 def demo() -> None:
     set_up("demo")
     run("Demo: three frameworks, one memory", [binary("python"), ROOT / "examples" / "demo" / "demo.py"])
+    say(f"\nNext: 'Start' in README.md. What it installs is here already:\n  {binary('hindsight')} serve")
 
 
 def test(only: str | None) -> None:
@@ -173,4 +194,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        say("\nInterrupted. The same command begins again where it can.")
+        raise SystemExit(130) from None

@@ -25,6 +25,22 @@ class ScriptedChatGenerator:
         return {"replies": [ChatMessage.from_assistant(answer(question.text or "", prompt))]}
 
 
+@component
+class ListeningChatGenerator:
+    """Passes all on to another generator, and keeps what the model was shown before the user's message at first."""
+
+    def __init__(self, generator: Any) -> None:
+        self.generator = generator
+        self.prompt: str | None = None
+
+    @component.output_types(replies=list[ChatMessage])
+    def run(self, messages: list[ChatMessage], tools: Any = None, **kwargs: Any) -> dict[str, list[ChatMessage]]:
+        if self.prompt is None:
+            self.prompt = "\n".join(message.text or "" for message in messages[:-1])
+        replies: dict[str, list[ChatMessage]] = self.generator.run(messages=messages, tools=tools, **kwargs)
+        return replies
+
+
 def chat_generator() -> Any:
     if not os.environ.get("OPENAI_API_KEY"):
         return ScriptedChatGenerator()
@@ -35,14 +51,12 @@ def main() -> None:
     memory = HindsightMemoryWrapper(
         bank_id=os.environ["HINDSIGHT_BANK_ID"], auto_recall=True, auto_retain=True, max_recall_results=10
     )
-    agent = Agent(chat_generator=chat_generator(), tools=memory, system_prompt="You are a helpful assistant.")
-    message = told()
-    recall = next(tool for tool in memory if tool.name == "recall_memory")
-    found = str(recall.invoke(query=message))
+    generator = ListeningChatGenerator(chat_generator())
+    agent = Agent(chat_generator=generator, tools=memory, system_prompt="You are a helpful assistant.")
     with turn() as spoken:
-        result = memory.run(agent, messages=[ChatMessage.from_user(message)])
-        spoken.said(result["last_message"].text)
-        spoken.recalled_from("\n".join(found.splitlines()[:10]))
+        result = memory.run(agent, messages=[ChatMessage.from_user(told())])
+        spoken.said(result["messages"][-1].text or "")
+        spoken.recalled_from(generator.prompt or "")
 
 
 if __name__ == "__main__":

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from langchain.agents import create_agent
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from scripted import MODEL, answer, told, turn
 
-from hindsight_langchain import HindsightMiddleware, create_hindsight_tools
+from hindsight_langchain import HindsightMiddleware
 
 
 class ScriptedChatModel(BaseChatModel):
@@ -31,6 +32,17 @@ class ScriptedChatModel(BaseChatModel):
         return self
 
 
+class Listener(BaseCallbackHandler):
+    """Keeps what the model was shown before the user's message at first."""
+
+    def __init__(self) -> None:
+        self.prompt: str | None = None
+
+    def on_chat_model_start(self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any) -> None:
+        if self.prompt is None:
+            self.prompt = "\n".join(str(message.text) for message in messages[0][:-1])
+
+
 def chat_model() -> BaseChatModel:
     if not os.environ.get("OPENAI_API_KEY"):
         return ScriptedChatModel()
@@ -42,13 +54,11 @@ def chat_model() -> BaseChatModel:
 def main() -> None:
     bank_id = os.environ["HINDSIGHT_BANK_ID"]
     agent = create_agent(chat_model(), middleware=[HindsightMiddleware(bank_id=bank_id)])
-    message = told()
-    (recall,) = create_hindsight_tools(bank_id=bank_id, include_retain=False, include_reflect=False)
-    found = str(recall.invoke({"query": message}))
+    listener = Listener()
     with turn() as spoken:
-        result = agent.invoke({"messages": [HumanMessage(message)]})
+        result = agent.invoke({"messages": [HumanMessage(told())]}, {"callbacks": [listener]})
         spoken.said(str(result["messages"][-1].text))
-        spoken.recalled_from("\n".join(found.splitlines()[:10]))
+        spoken.recalled_from(listener.prompt or "")
 
 
 if __name__ == "__main__":
