@@ -72,8 +72,10 @@ class HashingEmbedder:
 
     def encode(self, texts: Sequence[str]) -> list[Encoding]:
         """Encode texts; some tens of microseconds each."""
+        split = [content_words(text) for text in texts]
         with self._lock:
-            return [self._encode_one(text) for text in texts]
+            self._learn({word for words in split for word in words})
+            return [self._encode_one(words) for words in split]
 
     def encode_query(self, text: str, spaces: Sequence[str]) -> list[Encoding]:
         """Encode a query; `EmbeddingUnavailable` if a space is not this embedder's."""
@@ -85,8 +87,7 @@ class HashingEmbedder:
         if space != self._space:
             raise EmbeddingUnavailable(f"Embedding space '{space}' is unknown; this embedder has '{self._space}'.")
 
-    def _encode_one(self, text: str) -> Encoding:
-        words = content_words(text)
+    def _encode_one(self, words: list[str]) -> Encoding:
         # A text without any word still gets a unit vector: that of the empty word.
         sums, units = self._gather(words or [""])
         pooled = sums.sum(axis=0)
@@ -98,23 +99,28 @@ class HashingEmbedder:
 
     def _gather(self, words: list[str]) -> tuple[Float32Array, Int8Array]:
         """Sums and unit vectors of the words, a row each; beside the cache when one text overflows it."""
-        distinct = dict.fromkeys(words)
-        if len(distinct) > _CACHED_WORDS:
+        distinct = set(words)
+        known, sums, units = self._rows, self._sums, self._units
+        if not self._learn(distinct):
             known = {word: row for row, word in enumerate(distinct)}
             sums, units = _word_vectors(list(distinct), self._dimension)
-        else:
-            missing = [word for word in distinct if word not in self._rows]
-            if len(self._rows) + len(missing) > _CACHED_WORDS:
-                self._rows.clear()
-                missing = list(distinct)
-            if missing:
-                first = len(self._rows)
-                self._rows.update(zip(missing, range(first, first + len(missing)), strict=True))
-                fresh = slice(first, first + len(missing))
-                self._sums[fresh], self._units[fresh] = _word_vectors(missing, self._dimension)
-            known, sums, units = self._rows, self._sums, self._units
         rows = np.fromiter(map(known.__getitem__, words), np.intp, len(words))
         return sums.take(rows, axis=0), units.take(rows, axis=0)
+
+    def _learn(self, distinct: set[str]) -> bool:
+        """Have the words in the cache; False when they are too many for it."""
+        missing = [word for word in distinct if word not in self._rows]
+        if len(self._rows) + len(missing) > _CACHED_WORDS:
+            if len(distinct) > _CACHED_WORDS:
+                return False
+            self._rows.clear()
+            missing = list(distinct)
+        if missing:
+            first = len(self._rows)
+            fresh = slice(first, first + len(missing))
+            self._sums[fresh], self._units[fresh] = _word_vectors(missing, self._dimension)
+            self._rows.update(zip(missing, range(first, first + len(missing)), strict=True))
+        return True
 
 
 def _word_vectors(words: list[str], dimension: int) -> tuple[Float32Array, Int8Array]:
