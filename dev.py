@@ -30,6 +30,10 @@ PIP_HINT = (
     "Is there room on the disk (about 700 MB)? Then run the same command again."
 )
 FOLDER_HINT = f"{ROOT} must be a folder that you may write to, with about 700 MB of room. Then run the command again."
+TEST_HINTS = {
+    "lint": f"Mend what is named above; {VENV.name}/bin/ruff check --fix . mends some of it.",
+    "format": f"Run {VENV.name}/bin/ruff format . and look at what it changed.",
+}
 
 
 class Problem(SystemExit):
@@ -171,8 +175,8 @@ def test(only: str | None) -> None:
     }
     for name, command in steps.items():
         if only in (None, name):
-            run(name, command)
-    say("All of it passes.")
+            run(name, command, remedy=TEST_HINTS.get(name, ""))
+    say("All of it passes." if only is None else f"Passes: {only}.")
 
 
 def main() -> None:
