@@ -289,8 +289,7 @@ async def test_a_job_survives_the_death_of_its_process(tmp_path: Path, clock: St
         clock.time = datetime.now(UTC)
         expected = sorted(f"Ann: note {n} is here." for n in range(5))
         assert sorted(await engine.texts("b", "pending")) == expected
-        assert await engine.jobs.run_until_idle() == 0
-        clock.forward(31)
+        # Its lease still has most of its 30 seconds, but nobody else can hold the folder.
         assert await engine.jobs.run_until_idle() == 1
         assert sorted(await engine.texts("b", "valid")) == expected
         assert await engine.texts("b", "pending") == []

@@ -28,7 +28,8 @@ class JobOptions:
     Args:
         slots: jobs done at the same time.
         poll_seconds: how often to look for jobs that nobody announced (of other processes, or after a lease ran out).
-        lease_seconds: how long a job of a killed process stays taken; a living worker renews it every third of that.
+        lease_seconds: how long a job of a killed process stays taken, unless the store has one owner and was opened
+            again; a living worker renews it every third of that.
         max_attempts: tries before a job is failed for good.
         backoff_seconds: wait before the second try; four times as long before each further one.
         stop_seconds: how long `stop` waits for running jobs before it hands them back.
@@ -43,7 +44,9 @@ class JobOptions:
 
 
 class JobRunner:
-    """Claims jobs with a lease, does them, retries with backoff. A job lost to a crash is taken up when its lease ends.
+    """Claims jobs with a lease, does them, retries with backoff.
+
+    A job lost to a crash is taken up when its lease ends, or when a store with one owner is opened again.
 
     Args:
         handlers: what does the jobs of each type; more can be added with `register` before `start`.

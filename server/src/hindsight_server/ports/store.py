@@ -39,7 +39,11 @@ from hindsight_server.ports.records import (
 
 class Store(Protocol):
     async def open(self) -> None:
-        """Open the data folder or database, migrating it. Raises DataFolderError; changes nothing when it fails."""
+        """Open the data folder or database, migrating it. Raises DataFolderError; changes nothing when it fails.
+
+        A store with one owner makes operations that an owner before it left `processing` pending at once; the tries
+        that were begun stay counted.
+        """
         ...
 
     async def close(self) -> None: ...

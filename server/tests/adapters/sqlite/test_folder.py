@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import textwrap
@@ -85,6 +86,43 @@ async def test_folders_are_made(tmp_path: Path) -> None:
     await put(store, "b", "d", "one")
     await store.close()
     assert sorted(path.name for path in (tmp_path / "a" / "b ✓").iterdir()) == ["memory.db", "memory.lock"]
+
+
+def modes(folder: Path) -> dict[str, int]:
+    return {path.name: stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir())}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+async def test_only_the_owner_reads_what_is_made(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        store = SqliteStore(tmp_path / "data")
+        await store.open()
+        await put(store, "b", "d", "one")
+        made = modes(tmp_path / "data")
+        await store.close()
+    finally:
+        os.umask(before)
+    assert made == {
+        "data": 0o700,
+        "memory.db": 0o600,
+        "memory.db-wal": 0o600,
+        "memory.db-shm": 0o600,
+        "memory.lock": 0o600,
+    }
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+async def test_modes_that_were_chosen_stay(tmp_path: Path) -> None:
+    await filled(tmp_path)
+    for path, mode in ((tmp_path, 0o750), (tmp_path / "memory.db", 0o640), (tmp_path / "memory.lock", 0o640)):
+        os.chmod(path, mode)
+    store = SqliteStore(tmp_path)
+    await store.open()
+    found = modes(tmp_path)
+    await store.close()
+    assert found.pop(tmp_path.name) == 0o750
+    assert set(found.values()) == {0o640}
 
 
 async def test_a_file_is_no_folder(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from hindsight_server.testing.store_contract.builders import NOW, put
 _PACKAGE = files("hindsight_server.adapters.sqlite")
 _SQL_FILES = sorted(file.name.removesuffix(".sql") for file in (_PACKAGE / "sql").iterdir())
 # These know no bank: they are about the file, about all banks, or about work of whatever bank.
-_NO_BANK = {"banks.count", "banks.list", "operations.anywhere", "operations.next"}
+_NO_BANK = {"banks.count", "banks.list", "operations.anywhere", "operations.next", "operations.release"}
 _ALL = {f"{name}.{statement}": text for name in _SQL_FILES for statement, text in statements(name).items()}
 
 

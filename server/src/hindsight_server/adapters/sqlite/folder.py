@@ -114,11 +114,26 @@ def _check_pages(connection: apsw.Connection, path: Path) -> None:
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make the folder when it is not there. Raises DataFolderError."""
+    """Make the folder, for its owner alone, when it is not there. Raises DataFolderError."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise DataFolderError(f"The data folder {folder} can't be made: {error.strerror}. Choose another.") from error
+
+
+def prepare_database(path: Path) -> None:
+    """Make the empty file, for its owner alone, when it is not there; SQLite gives its own files beside it that mode.
+
+    Raises DataFolderError.
+    """
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise DataFolderError(
+            f"The database {path} can't be made: {error.strerror}. Check the folder's owner and permissions."
+        ) from error
 
 
 def _lock(file: int) -> None:

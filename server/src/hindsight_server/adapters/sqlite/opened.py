@@ -9,8 +9,15 @@ from typing import TypeVar
 import apsw
 
 from hindsight_server.adapters.sqlite.connection import named_errors, open_reader, open_writer
-from hindsight_server.adapters.sqlite.folder import DATABASE, FolderLock, inspect_database, prepare_folder
+from hindsight_server.adapters.sqlite.folder import (
+    DATABASE,
+    FolderLock,
+    inspect_database,
+    prepare_database,
+    prepare_folder,
+)
 from hindsight_server.adapters.sqlite.migrate import known_migrations, migrate
+from hindsight_server.adapters.sqlite.operations import release_operations
 from hindsight_server.adapters.sqlite.threads import Readers, Work, Writer
 
 T = TypeVar("T")
@@ -32,6 +39,7 @@ class OpenedFolder:
             raise
         try:
             with named_errors(self._path):
+                prepare_database(self._path)
                 self._writer = Writer(self._open_writer)
         except BaseException:
             self._lock.release()
@@ -54,6 +62,8 @@ class OpenedFolder:
         connection = open_writer(self._path)
         try:
             migrate(connection, known_migrations())
+            # The folder has one owner: whoever held these leases has ended.
+            release_operations(connection)
         except BaseException:
             connection.close()
             raise

@@ -117,6 +117,11 @@ def claim_operation(
     return get_operation(connection, bank_id, operation_id)
 
 
+def release_operations(connection: apsw.Connection) -> None:
+    """Make what is being processed pending again. The tries that were begun stay counted."""
+    connection.execute(sql("operations.release"))
+
+
 def finish_operation(connection: apsw.Connection, operation: Operation, outcome: Outcome, now: datetime) -> None:
     """Changes nothing when it is finished already, or was claimed again: then another worker answers for it."""
     connection.execute(

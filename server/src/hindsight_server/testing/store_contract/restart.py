@@ -28,6 +28,31 @@ class RestartContract:
         assert claimed is not None
         assert claimed.payload == {"x": [1]}
 
+    async def test_what_a_former_owner_claimed_is_free(self, store: Store, reopen: Reopen) -> None:
+        await store.ensure_bank("b", NOW)
+        await store.add_operation(operation("b", "o", payload={"x": 1}))
+        held = None
+        for tries in (1, 2, 3):
+            before, held = held, await store.claim_operation(["retain"], NOW, 30)
+            assert held is not None
+            assert (held.attempts, held.payload) == (tries, {"x": 1})
+            if before is not None:
+                await store.finish_operation(before, "failed", NOW, error="told too late")
+            assert await store.claim_operation(["retain"], NOW, 30) is None
+            store = await reopen()
+            released = await store.get_operation("b", "o")
+            assert released is not None
+            assert (released.status, released.attempts) == ("pending", tries)
+
+    async def test_ended_operations_stay_ended(self, store: Store, reopen: Reopen) -> None:
+        await store.ensure_bank("b", NOW)
+        for status in ("completed", "failed", "cancelled"):
+            await store.add_operation(operation("b", status, status=status, completed_at=NOW))
+        before = (await store.list_operations("b", None, None, 9, 0)).items
+        store = await reopen()
+        assert (await store.list_operations("b", None, None, 9, 0)).items == before
+        assert await store.claim_operation(["retain"], NOW, 30) is None
+
     async def test_numbers_of_deleted_facts_are_not_used_again(self, store: Store, reopen: Reopen) -> None:
         await put(store, "b", "d", "one", "two")
         mark = await store.snapshot("b", 0, 0)

@@ -46,6 +46,9 @@ UPDATE operations
 SET status = 'processing', attempts = attempts + 1, leased_until = :until, next_attempt_at = NULL, updated_at = :now
 WHERE bank_id = :bank_id AND operation_id = :operation_id
 
+-- name: release
+UPDATE operations SET status = 'pending', leased_until = NULL WHERE status = 'processing'
+
 -- name: renew
 UPDATE operations
 SET leased_until = :until
