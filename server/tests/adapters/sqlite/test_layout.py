@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from hindsight_server.adapters.sqlite import SqliteStore, migrate
-from hindsight_server.adapters.sqlite.connection import open_writer
+from hindsight_server.adapters.sqlite.connection import open_reader, open_writer
 from hindsight_server.adapters.sqlite.migrate import Migration, check_migrations, known_migrations
 from hindsight_server.adapters.sqlite.statements import statements
 from hindsight_server.testing.store_contract.builders import NOW, put
@@ -20,6 +20,14 @@ _PACKAGE = files("hindsight_server.adapters.sqlite")
 _SQL_FILES = sorted(file.name.removesuffix(".sql") for file in (_PACKAGE / "sql").iterdir())
 # These know no bank: they are about the file, about all banks, or about work of whatever bank.
 _NO_BANK = {"banks.count", "banks.list", "operations.anywhere", "operations.next", "operations.release"}
+# These are about all facts, documents, entities or operations of a bank.
+_WHOLE_BANK = {
+    *("banks.facts_by_type", "banks.count_documents", "banks.count_entity_links", "banks.operations_by_status"),
+    *("banks.count_facts", "documents.chunks_lost_facts", "documents.count", "documents.list", "documents.tag_sets"),
+    *("entities.count", "entities.list", "entities.count_tagged", "entities.list_tagged", "facts.seqs_of_type"),
+    *("facts.count", "facts.list", "facts.list_by_time", "facts.tag_sets", "facts.recallable_tag_sets"),
+    *("operations.count", "operations.list", "operations.drop_pointless", "snapshots.forget_removed"),
+}
 _ALL = {f"{name}.{statement}": text for name in _SQL_FILES for statement, text in statements(name).items()}
 
 
@@ -36,16 +44,38 @@ def test_every_statement_names_its_bank(name: str) -> None:
         assert "bank_id" in _ALL[name]
 
 
+@pytest.mark.parametrize(
+    "name", sorted(name for name in set(_ALL) - _WHOLE_BANK if not name.startswith("banks.delete_"))
+)
+async def test_no_statement_reads_more_of_a_bank_than_it_needs(store: SqliteStore, tmp_path: Path, name: str) -> None:
+    connection = open_reader(tmp_path / "memory.db")
+    named = set(re.findall(r":([a-z_]+)", _ALL[name]))
+    values = dict.fromkeys(named) if named else (None,) * _ALL[name].count("?")
+    plan = [step for _, _, _, step in connection.execute(f"EXPLAIN QUERY PLAN {_ALL[name]}", values)]
+    connection.close()
+    whole = [step for step in plan if "(bank_id=?)" in step and not re.search(r"banks|\bb USING", step)]
+    assert whole == []
+
+
+async def test_the_listing_of_memories_is_not_sorted(store: SqliteStore, tmp_path: Path) -> None:
+    connection = open_reader(tmp_path / "memory.db")
+    values = dict.fromkeys(re.findall(r":([a-z_]+)", _ALL["facts.list"]))
+    plan = [step for _, _, _, step in connection.execute(f"EXPLAIN QUERY PLAN {_ALL['facts.list']}", values)]
+    connection.close()
+    assert "SEARCH f USING INDEX facts_by_mention (bank_id=?)" in plan
+    assert not [step for step in plan if "ORDER BY" in step]
+
+
 async def test_every_key_leads_with_the_bank(store: SqliteStore, tmp_path: Path) -> None:
     connection = apsw.Connection(str(tmp_path / "memory.db"), flags=apsw.SQLITE_OPEN_READONLY)
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    for table in tables - {"migrations", "floors"}:
+    for table in {name for name in tables if not name.startswith("sqlite_stat")} - {"migrations", "floors"}:
         for _, index, *_ in connection.execute(f"PRAGMA index_list('{table}')").fetchall():
             first = connection.execute(f"PRAGMA index_info('{index}')").fetchone()
             assert first is not None
             assert first[2] == "bank_id" or index in {"operations_by_id", "operations_to_do"}, index
     strict = {name for _, name, kind, _, _, strict in connection.execute("PRAGMA table_list") if strict}
-    assert strict >= tables
+    assert strict >= {name for name in tables if not name.startswith("sqlite_stat")}
     connection.close()
 
 

@@ -111,17 +111,22 @@ SELECT d.document_id, d.content_hash, d.context, d.metadata, d.tags, d.created_a
         SELECT count(*) FROM facts AS f
         WHERE f.bank_id = d.bank_id AND f.document_id = d.document_id AND f.state != 'invalidated'
     ), d.observation_scopes
-FROM documents AS d
-WHERE d.bank_id = :bank_id
-    AND (:tag_sets IS NULL OR d.tags IN (SELECT value FROM json_each(:tag_sets)))
-    AND (:query IS NULL OR holds(d.document_id, :query) OR EXISTS (
-        SELECT 1 FROM document_parts AS p
-        WHERE p.bank_id = d.bank_id AND p.document_id = d.document_id AND holds(p.text, :query)
-    ))
-    AND CASE :time_field WHEN 'created_at' THEN d.created_at ELSE d.updated_at END
-        BETWEEN ifnull(:start, -9223372036854775808) AND ifnull(:end, 9223372036854775807)
-ORDER BY CASE :time_field WHEN 'created_at' THEN d.created_at ELSE d.updated_at END DESC, d.document_id
-LIMIT :limit OFFSET :offset
+-- The page is cut first, so that only its documents' facts are counted.
+FROM (
+    SELECT d.bank_id, d.document_id, CASE :time_field WHEN 'created_at' THEN d.created_at ELSE d.updated_at END AS moment
+    FROM documents AS d
+    WHERE d.bank_id = :bank_id
+        AND (:tag_sets IS NULL OR d.tags IN (SELECT value FROM json_each(:tag_sets)))
+        AND (:query IS NULL OR holds(d.document_id, :query) OR EXISTS (
+            SELECT 1 FROM document_parts AS p
+            WHERE p.bank_id = d.bank_id AND p.document_id = d.document_id AND holds(p.text, :query)
+        ))
+        AND moment BETWEEN ifnull(:start, -9223372036854775808) AND ifnull(:end, 9223372036854775807)
+    ORDER BY moment DESC, d.document_id
+    LIMIT :limit OFFSET :offset
+) AS page
+JOIN documents AS d ON d.bank_id = page.bank_id AND d.document_id = page.document_id
+ORDER BY page.moment DESC, d.document_id
 
 -- name: tag_sets
 SELECT tags, count(*) FROM documents WHERE bank_id = ? GROUP BY tags

@@ -47,7 +47,8 @@ SET status = 'processing', attempts = attempts + 1, leased_until = :until, next_
 WHERE bank_id = :bank_id AND operation_id = :operation_id
 
 -- name: release
-UPDATE operations SET status = 'pending', leased_until = NULL WHERE status = 'processing'
+UPDATE operations SET status = 'pending', leased_until = NULL
+WHERE status IN ('pending', 'processing') AND status = 'processing'
 
 -- name: renew
 UPDATE operations
