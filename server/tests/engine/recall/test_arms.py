@@ -44,6 +44,29 @@ def test_best_equals_sorting(seed: int, count: int, size: int, distinct: int) ->
     assert hits.scores.tolist() == scores[order].tolist()
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 300), st.floats(-2, 2), st.sampled_from([0.0, 0.5, 0.999]))
+def test_best_above_a_floor_equals_sorting(seed: int, count: int, floor: float, missing: float) -> None:
+    random = np.random.default_rng(seed)
+    scores = random.normal(size=9000).astype(np.float32)
+    scores[random.random(9000) < missing] = np.nan
+    order = sorted((row for row in range(9000) if scores[row] >= np.float32(floor)), key=lambda row: -scores[row])
+    assert best(scores, count, floor).rows.tolist() == order[:count]
+
+
+@pytest.mark.parametrize("size", [50, 9000])
+@pytest.mark.parametrize(("floor", "kept"), [(1e308, 0), (-1e308, 3), (math.inf, 0), (-math.inf, 3)])
+def test_a_floor_beyond_all_scores(size: int, floor: float, kept: int) -> None:
+    assert len(best(np.arange(size, dtype=np.float32), 3, floor).rows) == kept
+
+
+def test_equal_facts_mean_equally_much_wherever_they_stand() -> None:
+    vectors = np.tile(np.random.default_rng(7).normal(size=384), (1001, 1)).tolist()
+    view = bank(*(fact_row(at + 1) for at in range(1001)), vectors={"s": (list(range(1, 1002)), vectors)})
+    query = QueryVector(np.random.default_rng(8).normal(size=384).astype(np.float32))
+    assert len(set(meaning_scores(scope_of(view), {"s": query}).cosine.tolist())) == 1
+
+
 def test_an_arm_that_raises_is_reported() -> None:
     def broken() -> Hits:
         raise ZeroDivisionError("secret words")
@@ -79,6 +102,17 @@ def test_hidden_facts_share_nothing() -> None:
     scope = scope_of(view, tags=TagLeaf(frozenset({"y"}), TagsMatch.ANY_STRICT))
     assert by_entities(scope, np.array([0], np.int32), np.empty(0, np.int32), 10).rows.tolist() == [1]
     assert scope.entity_uses.tolist() == [1]
+
+
+def test_where_all_is_hidden_nothing_is_shared() -> None:
+    scope = scope_of(bank(fact_row(1, entities=(0,))), tags=TagLeaf(frozenset({"y"}), TagsMatch.ANY_STRICT))
+    assert scope.size == 0
+    assert not len(by_entities(scope, np.array([0], np.int32), np.empty(0, np.int32), 10).rows)
+
+
+def test_a_fact_that_ends_before_it_begins_happened_at_no_time() -> None:
+    view = bank(fact_row(1, occurred_start=DAY, occurred_end=DAY - 1))
+    assert closeness(view, np.zeros(1, np.int32), [(0.0, 2 * DAY)]).happened.tolist() == [0]
 
 
 def test_closeness_of_times() -> None:

@@ -209,6 +209,11 @@ async def test_floors(diary: Memory) -> None:
     final = everything.results[2].scores.final
     assert len((await diary.ask("violin quartet", min_scores=MinScores(final=final))).results) == 3  # inclusive
     assert (await diary.ask("violin quartet", min_scores=MinScores(final=1.0))).results == ()
+    for field in ("final", "reranker"):
+        assert (await diary.ask("violin quartet", min_scores=MinScores(**{field: 1e308}))).results == ()
+    unreached = await diary.ask("violin quartet", min_scores=MinScores(semantic=1e308, keyword=1e308))
+    assert [arm(unreached, name).candidates for name in ("semantic", "keyword")] == [0, 0]
+    assert unreached.trace.degraded == ()
     floored = await diary.ask("violin quartet", min_scores=MinScores(semantic=0.3, keyword=1.0))
     for result in floored.results:
         assert result.scores.semantic is None or result.scores.semantic >= 0.3

@@ -80,29 +80,39 @@ def skipped(name: str, reason: str) -> ArmReport:
     return ArmReport(name, ArmStatus.SKIPPED, detail=reason)
 
 
+def floor_of(value: float) -> np.float32:
+    """A floor to compare scores with; one beyond their range is infinite, so that nothing clears it."""
+    with np.errstate(over="ignore"):
+        return np.float32(value)
+
+
 def best(scores: npt.NDArray[np.floating], count: int, floor: float | None = None) -> Hits:
     """The best rows of a score column, later facts first among equals. NaN is no hit, nor is 0 without a floor."""
-    good = np.flatnonzero(scores > 0 if floor is None else scores >= floor)
+    good = _likely(scores, count, floor)
+    if good is None:
+        good = np.flatnonzero(scores > 0 if floor is None else scores >= floor_of(floor))
     values = scores[good]
     if len(good) > count:
-        top = _top(values, count)
+        top = values >= np.partition(values, len(values) - count)[len(values) - count]
         good, values = good[top], values[top]
     order = np.lexsort((-good, -values))[:count]
     return Hits(good[order].astype(np.int32), values[order].astype(np.float32))
 
 
-def _top(values: npt.NDArray[np.floating], count: int) -> npt.NDArray[np.intp]:
-    """Places of the `count` greatest values, and of those equal to the least of them, in order."""
-    kept = np.arange(len(values))
-    if len(values) > _SAMPLE * 4:
-        # A sample tells about where the cut lies; partitioning all values would cost ten times as much.
-        sample = values[:: len(values) // _SAMPLE]
-        rank = min(len(sample), 2 * count * len(sample) // len(values) + 8)
-        likely = np.flatnonzero(values >= np.partition(sample, len(sample) - rank)[len(sample) - rank])
-        kept = likely if len(likely) >= count else kept
-    cut = np.partition(values[kept], len(kept) - count)[len(kept) - count]
-    places: npt.NDArray[np.intp] = kept[values[kept] >= cut]
-    return places
+def _likely(scores: npt.NDArray[np.floating], count: int, floor: float | None) -> npt.NDArray[np.intp] | None:
+    """Rows among which the `count` best are, few of many; None when they can't be told so.
+
+    A sample tells about where the cut lies; partitioning all scores would cost ten times as much.
+    """
+    if len(scores) <= _SAMPLE * 4 or not count:
+        return None
+    sample = scores[:: len(scores) // _SAMPLE]
+    rank = min(len(sample), 2 * count * len(sample) // len(scores) + 8)
+    cut = np.partition(-sample, rank - 1)[rank - 1] * -1  # NaN goes last
+    if not (cut > 0 if floor is None else cut >= floor_of(floor)):
+        return None
+    likely = np.flatnonzero(scores >= cut)
+    return likely if len(likely) >= count else None
 
 
 def by_entities(scope: Scope, named: Int32Array, seeds: Int32Array, count: int) -> Hits:
@@ -117,16 +127,20 @@ def by_entities(scope: Scope, named: Int32Array, seeds: Int32Array, count: int) 
     weights[named[named < len(uses)]] = 1.0
     weights[uses > max(_ALWAYS_CONNECTS, scope.size // 2)] = 0.0
     chosen = np.flatnonzero(weights)
-    weights[chosen] *= np.log1p(scope.size / np.maximum(uses[chosen], 1)) / np.log1p(scope.size)
+    rarest = np.log1p(max(scope.size, 1))
+    weights[chosen] *= np.log1p(scope.size / np.maximum(uses[chosen], 1)) / rarest
     hit = np.flatnonzero((weights > 0)[view.entity_numbers])
     owners = view.entity_owners[hit]
+    if scope.mask is not None:
+        keep = scope.mask[owners]
+        hit, owners = hit[keep], owners[keep]
     if not hit.size:
         return Hits.none()
-    sums = np.bincount(owners, weights[view.entity_numbers[hit]], minlength=len(view)).astype(np.float32)
-    if scope.mask is not None:
-        sums[~scope.mask] = 0.0
-    found = best(sums, count)
-    return Hits(found.rows, np.tanh(found.scores))
+    # The entities of a row stand together.
+    starts = np.concatenate([[0], np.flatnonzero(owners[1:] != owners[:-1]) + 1])
+    sums = np.add.reduceat(weights[view.entity_numbers[hit]], starts, dtype=np.float64)
+    found = best(sums.astype(np.float32), count)
+    return Hits(owners[starts[found.rows]], np.tanh(found.scores))
 
 
 def _of_seeds(view: BankView, seeds: Int32Array) -> Int32Array:
@@ -201,7 +215,7 @@ def closeness(view: BankView, rows: Int32Array, windows: Sequence[Span]) -> Clos
         fading = np.nan_to_num(np.maximum(1.0 - late / (2 * _CLOSE_SECONDS), 0.0) * (mentioned >= first), nan=0.0)
         told = np.maximum(told, fading.astype(np.float32))
         overlap = np.minimum(end, last) - np.maximum(start, first)
-        share = np.where(overlap >= 0, (overlap + 1.0) / (end - start + 1.0), 0.0)
+        share = np.where(overlap >= 0, (overlap + 1.0) / (np.maximum(end - start, 0.0) + 1.0), 0.0)
         happened = np.maximum(happened, np.nan_to_num(share, nan=0.0).clip(0, 1).astype(np.float32))
     return Closeness(told, happened)
 

@@ -106,7 +106,7 @@ def first_features(
     """The matrix of the first features, shape (rows, len(FIRST))."""
     view = scope.view
     before = np.full(len(rows), -1, np.int32) if scope.previous is None else scope.previous[rows]
-    answers = _at(view.flags & FLAG_QUESTION, before) > 0
+    answers = (before >= 0) & ((view.flags[before] & FLAG_QUESTION) > 0)
     only, first = _speaker_features(view, rows, evidence.speakers)
     flags = view.flags[rows]
     nothing = np.zeros(len(rows), np.float32)
@@ -156,11 +156,15 @@ def _over_best(scores: Float32Array, fair: float) -> Float32Array:
 def _min_max(scope: Scope, scores: Float32Array, ends: tuple[float, float]) -> Float32Array:
     """Scaled over visible rows that have a score; 0 for the others."""
     seen = scores if scope.mask is None else scores[scope.mask]
+    if not seen.size:
+        return np.zeros(len(scores), np.float32)
+    if scope.mask is None and not np.isnan(seen.min()):
+        return _between(scores, *_stretched(scores, ends))
     seen = seen[~np.isnan(seen)]
     if not seen.size:
         return np.zeros(len(scores), np.float32)
     low, high = _stretched(seen, ends)
-    return _between(np.nan_to_num(scores, nan=low), low, high)
+    return _between(np.where(np.isnan(scores), np.float32(low), scores), low, high)
 
 
 def _stretched(values: Float32Array, ends: tuple[float, float]) -> tuple[float, float]:
@@ -170,8 +174,9 @@ def _stretched(values: Float32Array, ends: tuple[float, float]) -> tuple[float, 
 
 def _between(values: Float32Array, low: float, high: float) -> Float32Array:
     """0 at `low`, 1 at `high`."""
-    share: Float32Array = np.clip((values - low) / max(high - low, 1e-6), 0, 1).astype(np.float32)
-    return share
+    share: Float32Array = (values - low).astype(np.float32, copy=False)
+    share /= max(high - low, 1e-6)
+    return np.clip(share, 0, 1, out=share)
 
 
 def _at(values: np.ndarray[tuple[int], np.dtype[np.generic]], rows: Int32Array) -> Float32Array:

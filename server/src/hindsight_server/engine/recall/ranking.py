@@ -15,6 +15,7 @@ from hindsight_server.engine.recall.arms import (
     by_entities,
     by_time,
     closeness,
+    floor_of,
     run_arm,
     skipped,
     spans,
@@ -153,7 +154,9 @@ class _Search:
     def _semantic(self) -> Hits:
         meaning = meaning_scores(self._scope, self._inputs.vectors)
         floor = self._inputs.min_scores.semantic
-        ranked = meaning.scaled if floor is None else np.where(meaning.cosine >= floor, meaning.scaled, np.nan)
+        ranked = (
+            meaning.scaled if floor is None else np.where(meaning.cosine >= floor_of(floor), meaning.scaled, np.nan)
+        )
         hits = best(ranked, self._inputs.limits.arm, floor=-np.inf)
         self.meaning = meaning
         return Hits(hits.rows, meaning.cosine[hits.rows])

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from hindsight_server.domain.model import Fact
-from hindsight_server.engine.recall.arms import ArmReport
+from hindsight_server.engine.recall.arms import ArmReport, floor_of
 from hindsight_server.engine.recall.cache import BankMoved, ViewCache
 from hindsight_server.engine.recall.features import FIRST
 from hindsight_server.engine.recall.fill import fitting
@@ -130,11 +130,11 @@ def _above_floors(run: Run, ranked: Ranked) -> np.ndarray[tuple[int], np.dtype[n
     floors = run.query.min_scores
     allowed = np.ones(len(ranked.rows), np.bool_)
     if floors.final is not None:
-        allowed &= ranked.final >= floors.final
+        allowed &= ranked.final >= floor_of(floors.final)
     if floors.reranker is not None:
         # A result that was not compared can't be shown to clear the floor.
         compared = np.full(len(ranked.rows), np.nan) if ranked.reranker is None else ranked.reranker
-        allowed &= compared >= floors.reranker
+        allowed &= compared >= floor_of(floors.reranker)
     return allowed
 
 
