@@ -16,6 +16,10 @@ from hindsight_server.domain.errors import NotFound
 from hindsight_server.domain.model import Fact, FactState, FactType
 from hindsight_server.ports.records import FactFilter, Page
 
+# Looking a member up by its value through the class takes ten times as long.
+_TYPES = {member.value: member for member in FactType}
+_STATES = {member.value: member for member in FactState}
+
 
 def no_fact(bank_id: str, fact_id: str) -> NotFound:
     return NotFound(f"Memory '{fact_id}' not found in bank '{bank_id}'.")
@@ -82,9 +86,9 @@ def _fact(row: tuple[Any, ...], entities: tuple[str, ...]) -> Fact:
         document_id=row[2],
         chunk_id=row[3],
         turn_index=row[4],
-        fact_type=FactType(row[5]),
+        fact_type=_TYPES[row[5]],
         text=row[6],
-        state=FactState(row[7]),
+        state=_STATES[row[7]],
         context=row[8],
         speaker=row[9],
         role=row[10],
@@ -93,9 +97,9 @@ def _fact(row: tuple[Any, ...], entities: tuple[str, ...]) -> Fact:
         mentioned_at=from_micros(row[13]),
         created_at=from_micros(row[14]),
         metadata=from_json(row[15]),
-        tags=tuple(from_json(row[16])),
+        tags=_strings(row[16]),
         entities=entities,
-        source_fact_ids=tuple(from_json(row[18])),
+        source_fact_ids=_strings(row[18]),
         proof_count=row[19],
         tokens=row[20],
         updated_at=from_micros(row[21]),
@@ -103,3 +107,7 @@ def _fact(row: tuple[Any, ...], entities: tuple[str, ...]) -> Fact:
         invalidation_reason=row[23],
         edited_at=from_micros(row[24]),
     )
+
+
+def _strings(text: str) -> tuple[str, ...]:
+    return () if text == "[]" else tuple(from_json(text))

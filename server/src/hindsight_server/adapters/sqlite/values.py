@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -18,6 +19,7 @@ def to_micros(moment: datetime | None) -> int | None:
     return None if moment is None else (moment - _EPOCH) // _MICROSECOND
 
 
+@lru_cache(maxsize=1024)  # facts that came together share their times
 def from_micros(micros: int | None) -> datetime | None:
     """The moment, in UTC."""
     return None if micros is None else _EPOCH + timedelta(microseconds=micros)
