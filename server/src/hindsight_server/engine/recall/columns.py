@@ -36,9 +36,15 @@ class Column:
         return int(self._data.nbytes)
 
     def extend(self, values: npt.ArrayLike) -> None:
-        """Append rows; capacity doubles, so that n appends cost O(n) copies in all."""
+        """Append rows; capacity doubles, so that n appends cost O(n) copies in all.
+
+        The first rows, when they are many, are kept as they are, not copied: whoever gives them changes them no more.
+        """
         added = np.asarray(values, self._data.dtype)
         size = self._size + len(added)
+        if not self._size and size > len(self._data) and added.base is None:
+            self._data, self._size = added, size
+            return
         if size > len(self._data):
             grown = np.empty((max(size, 2 * len(self._data)), *self._data.shape[1:]), self._data.dtype)
             grown[: self._size] = self._data[: self._size]
