@@ -33,9 +33,10 @@ def test_zero_sets_no_limit() -> None:
 async def test_one_recall_too_many_is_told_when_to_come_back(tmp_path: Path) -> None:
     services = build_services(Settings(data_dir=tmp_path, embeddings_provider="hashing", recalls_in_flight=2))
     app = create_app(services)
-    async with services.running(), httpx.AsyncClient(
-        transport=httpx.ASGITransport(app), base_url="http://127.0.0.1"
-    ) as client:
+    async with (
+        services.running(),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client,
+    ):
         await client.post("/v1/default/banks/b/memories", json={"items": [{"content": "Ann: I bought a canoe."}]})
         asked = [client.post("/v1/default/banks/b/memories/recall", json={"query": "canoe"}) for _ in range(8)]
         answers = await asyncio.gather(*asked)
@@ -50,9 +51,10 @@ async def test_one_recall_too_many_is_told_when_to_come_back(tmp_path: Path) -> 
 
 async def test_documents_of_jobs_are_counted_too(tmp_path: Path) -> None:
     services = build_services(Settings(data_dir=tmp_path, embeddings_provider="hashing"))
-    async with services.running(), httpx.AsyncClient(
-        transport=httpx.ASGITransport(create_app(services)), base_url="http://127.0.0.1"
-    ) as client:
+    async with (
+        services.running(),
+        httpx.AsyncClient(transport=httpx.ASGITransport(create_app(services)), base_url="http://127.0.0.1") as client,
+    ):
         items = [{"content": "Ann: I bought a canoe."}, {"content": "ok"}]
         await client.post("/v1/default/banks/b/memories", json={"items": items, "async": True})
         for _ in range(200):

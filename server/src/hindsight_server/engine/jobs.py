@@ -173,9 +173,7 @@ class JobRunner:
         else:
             delay = self._options.backoff_seconds * 4 ** max(0, job.attempts - 1)
             retry_at = now + timedelta(seconds=delay)
-            await self._store.finish_operation(
-                job, "pending", now, result=job.result, error=told, retry_at=retry_at
-            )
+            await self._store.finish_operation(job, "pending", now, result=job.result, error=told, retry_at=retry_at)
 
     async def _gone(self, job: Operation) -> bool:
         try:

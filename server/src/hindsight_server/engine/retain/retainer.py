@@ -95,6 +95,7 @@ class Retainer:
         """
         check_bank_id(bank_id)
         operation_id = _operation_id(operation_id)
+
         def new_document_id(index: int) -> str:
             return made_document_id(bank_id=bank_id, operation_id=operation_id, item_index=index)
 
