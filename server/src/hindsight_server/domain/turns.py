@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from hindsight_server.domain.markdown import Span, fences, is_heading
 from hindsight_server.domain.model import Turn
 from hindsight_server.domain.speakers import ROLES, is_speaker, may_be_speaker
 from hindsight_server.domain.time import parse_stamp
-
-Span = tuple[int, int]
 
 
 class ContentKind(StrEnum):
@@ -252,12 +251,24 @@ _BETWEEN_PARAGRAPHS = re.compile(r"\n[^\S\n]*\n")
 
 def _from_prose(content: str, timestamp: datetime | None) -> SplitContent:
     turns: list[Turn] = []
-    begin = 0
-    for limit in (*(gap.start() for gap in _BETWEEN_PARAGRAPHS.finditer(content)), len(content)):
-        text = content[begin:limit].strip()
-        if text:
+    begin = last = 0
+    for limit in (*_paragraph_ends(content), len(content)):
+        paragraph, last = content[last:limit].strip(), limit
+        if limit < len(content) and is_heading(paragraph):
+            continue  # it belongs to what it is over
+        if text := content[begin:limit].strip():
             start = _skip(content, begin)
             turns.append(Turn(index=len(turns), text=text, timestamp=timestamp, start=start, end=start + len(text)))
         begin = limit
     units = tuple((turn.start, turn.end) for turn in turns)
     return SplitContent(kind=ContentKind.PROSE, turns=tuple(turns), units=units)
+
+
+def _paragraph_ends(content: str) -> Iterator[int]:
+    """Where blank lines begin, except inside fenced code."""
+    code = fences(content, 0, len(content))[::-1]
+    for gap in _BETWEEN_PARAGRAPHS.finditer(content):
+        while code and code[-1][1] <= gap.start():
+            code.pop()
+        if not code or gap.start() < code[-1][0]:
+            yield gap.start()

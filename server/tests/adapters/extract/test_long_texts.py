@@ -72,6 +72,13 @@ PATTERNS = {
     "laughter": "ha",
     "noise": "ok, ",
     "thousands": "1,234,",
+    "wrapped lines": "these words go on until the line is full and then they go on again in\n",
+    "headings": "# Ab\n\n",
+    "headings in a row": "# Ab\n",
+    "rows": "| a | b |\n",
+    "fences": "```\na\n\n",
+    "items": "- a\n\n  b\n",
+    "keys": "ab cd ef: 1\n",
 }  # fmt: skip
 
 

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 
 from hindsight_server.adapters.extract.chunking import chunk_spans
 from hindsight_server.adapters.extract.entities import find_entities, speaker_entity
-from hindsight_server.adapters.extract.sentences import Span, grouped, sentences
+from hindsight_server.adapters.extract.sentences import grouped, sentences
+from hindsight_server.domain.markdown import Span
 from hindsight_server.domain.model import (
     EntityMention,
     ExtractedChunk,

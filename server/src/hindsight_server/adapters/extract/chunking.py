@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from hindsight_server.adapters.extract.sentences import Span, sentences
+from hindsight_server.adapters.extract.sentences import sentences
+from hindsight_server.domain.markdown import Span
 
 
 def chunk_spans(text: str, units: Iterable[Span], size: int) -> list[Span]:

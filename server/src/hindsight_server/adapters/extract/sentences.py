@@ -5,27 +5,37 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-Span = tuple[int, int]
+from hindsight_server.adapters.extract.lines import ABBREVIATION, blocks
+from hindsight_server.domain.markdown import Span, is_heading
 
-_BOUNDARY = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?![a-z\s])|(?<=[。！？；])[”’」』）]*(?![”’」』）。！？；])|\n\s*")
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:mr|mrs|ms|dr|prof|st|sr|jr|vs|etc|inc|ltd|no|approx|dept|fig|e\.g|i\.e|u\.s|a\.m|p\.m)|\b[A-Z])\.$",
-    re.IGNORECASE,
-)
+_BOUNDARY = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?![a-z\s])|(?<=[。！？；])[”’」』）]*(?![”’」』）。！？；])")
 _DENSE = re.compile(r"[\u0e00-\u0eff\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _LONGEST_SENTENCE = 600  # characters; what goes on for longer is cut at a space
 
+_LONGEST_NUMBER = 8  # characters, with the space before it
+
 
 def sentences(text: str, start: int, end: int) -> Iterator[Span]:
-    """The sentences of ``text[start:end]``, in order, without the space around them, 600 characters each at most."""
+    """The sentences of ``text[start:end]``, in order, without the space around them, 600 characters each at most.
+
+    They go over the line breaks of wrapped text; rows of a table and lines of fenced code come put together.
+    """
+    if text.find("\n", start, end) < 0:
+        yield from _in_block(text, start, end)
+        return
+    for (begin, stop), is_whole in blocks(text, start, end, _LONGEST_SENTENCE):
+        yield from _bounded(text, begin, stop) if is_whole else _in_block(text, begin, stop)
+
+
+def _in_block(text: str, start: int, end: int) -> Iterator[Span]:
     begin = start
     for boundary in _BOUNDARY.finditer(text, start, end):
         stop = boundary.start()
-        is_line_end = "\n" in boundary[0]
-        if not is_line_end and _ABBREVIATION.search(text[max(begin, stop - 8) : stop]):
+        if ABBREVIATION.search(text[max(begin, stop - 8) : stop]):
             continue
-        stop = boundary.end() if not is_line_end else stop
-        yield from _bounded(text, begin, stop)
+        if stop - begin <= _LONGEST_NUMBER and text[begin : stop - 1].strip().isdigit():
+            continue  # the number of a list item
+        yield from _bounded(text, begin, boundary.end())
         begin = boundary.end()
     yield from _bounded(text, begin, end)
 
@@ -60,19 +70,32 @@ def word_count(text: str) -> int:
 
 
 def grouped(text: str, spans: Iterable[Span], least: int) -> list[Span]:
-    """Join neighbouring sentences until each stretch has `least` words; a short rest goes to the stretch before it."""
+    """Join neighbouring sentences until each stretch has `least` words; a short rest goes to the stretch before it.
+
+    A heading begins a stretch, and its words do not count, so that it never stands without what it is over.
+    """
     stretches: list[Span] = []
     begin: int | None = None
+    is_headed = False
     stop = words = 0
     for start, end in spans:
-        begin = start if begin is None else begin
-        stop, words = end, words + word_count(text[start:end])
+        heads = text[start] == "#" and is_heading(text[start:end])
+        if heads and words and begin is not None:
+            _add_rest(stretches, begin, stop, apart=is_headed)
+            begin, words = None, 0
+        if begin is None:
+            begin, is_headed = start, heads
+        stop, words = end, words + (0 if heads else word_count(text[start:end]))
         if words >= least or end - begin >= _LONGEST_SENTENCE:
             stretches.append((begin, stop))
             begin, words = None, 0
     if begin is not None:
-        if stretches and stop - stretches[-1][0] <= 2 * _LONGEST_SENTENCE:
-            stretches[-1] = (stretches[-1][0], stop)
-        else:
-            stretches.append((begin, stop))
+        _add_rest(stretches, begin, stop, apart=is_headed)
     return stretches
+
+
+def _add_rest(stretches: list[Span], begin: int, stop: int, *, apart: bool) -> None:
+    if stretches and not apart and stop - stretches[-1][0] <= 2 * _LONGEST_SENTENCE:
+        stretches[-1] = (stretches[-1][0], stop)
+    else:
+        stretches.append((begin, stop))
