@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 from sentences import sentences
-from tokenizers import Tokenizer
 
 from hindsight_server.adapters.embed import minilm
+from hindsight_server.adapters.embed.wordpiece import WordPiece
 from hindsight_server.adapters.embed.words import STOP_WORDS
 
 DIMENSION = 128
@@ -41,16 +41,14 @@ def corpus() -> list[str]:
 
 def word_vectors(texts: list[str]) -> npt.NDArray[np.float32]:
     """Every word's vector of every text, at unit length."""
-    tokenizer = Tokenizer.from_file(str(minilm.DATA / minilm.TOKENIZER_FILE))
-    tokenizer.enable_truncation(256)
+    wordpiece = WordPiece.from_file(minilm.DATA / minilm.TOKENIZER_FILE, limit=256)
     session = onnxruntime.InferenceSession(str(minilm.DATA / minilm.MODEL_FILE), providers=["CPUExecutionProvider"])
     rows = []
     for text in texts:
-        encoding = tokenizer.encode(text)
-        states = session.run(None, {"input_ids": np.array(encoding.ids, np.int64)})[0]
-        _, spans = minilm.content_spans(encoding)
-        if spans:
-            rows.append(minilm.word_means(states, spans))
+        pieces = wordpiece.encode(text)
+        states = session.run(None, {"input_ids": np.array(pieces.ids, np.int64)})[0]
+        if pieces.spans:
+            rows.append(minilm.word_means(states, pieces.spans))
     vectors: npt.NDArray[np.float32] = np.concatenate(rows)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors

@@ -33,8 +33,6 @@ def limit_threads(threads: int) -> None:
     """Set the thread limits of numeric libraries in the environment, where they are not set already."""
     for variable in _THREAD_VARIABLES:
         os.environ.setdefault(variable, str(threads))
-    # A tokenizer encodes one text at a time here; its own thread pool would only warn after a fork.
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 
 def build_services(settings: Settings) -> Services:

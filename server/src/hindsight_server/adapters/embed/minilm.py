@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hindsight_server.adapters.embed.files import check_file, encodable
-from hindsight_server.adapters.embed.words import STOP_WORDS
+from hindsight_server.adapters.embed.wordpiece import WordPiece
 from hindsight_server.ports.embedder import Encoding, Float32Array, TokenVectors
 
 if TYPE_CHECKING:
     import onnxruntime
-    import tokenizers
 
 DATA = Path(__file__).parent / "data"
 MODEL_FILE = "minilm-l6-int8.onnx"
@@ -33,7 +32,6 @@ _MAX_TOKENS = 256  # the length that the model was trained with
 _MAX_CHARACTERS = 8192  # more can't matter to 256 tokens of ordinary text; bounds the tokenizer's work
 _RUNS_AT_ONCE = 2  # a run of 256 tokens takes some 20 MB; many request threads must not take it many times
 _ERRORS_ONLY = 3
-_UNKNOWN = "[UNK]"
 
 
 class MiniLMEmbedder:
@@ -53,7 +51,7 @@ class MiniLMEmbedder:
         self._folder = folder
         self._slots = Semaphore(_RUNS_AT_ONCE)
         self._session: onnxruntime.InferenceSession
-        self._tokenizer: tokenizers.Tokenizer
+        self._pieces: WordPiece
         self._projection: Float32Array
 
     def load(self) -> None:
@@ -62,27 +60,20 @@ class MiniLMEmbedder:
         Raises:
             EmbeddingUnavailable: a file is missing or not the one expected.
         """
-        import tokenizers
-
         paths = {name: check_file(self._folder / name, sha256) for name, sha256 in SHA256.items()}
-        tokenizer = tokenizers.Tokenizer.from_file(str(paths[TOKENIZER_FILE]))
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(_MAX_TOKENS)
-        tokenizer.encode_special_tokens = True  # a text that says "[SEP]" means the word
         self._session = _open(paths[MODEL_FILE], wide_products=_saturates(paths[PROBE_FILE]))
         self._projection = np.load(paths[PROJECTION_FILE], allow_pickle=False)
-        self._tokenizer = tokenizer
+        self._pieces = WordPiece.from_file(paths[TOKENIZER_FILE], limit=_MAX_TOKENS)
 
     def encode(self, text: str) -> Encoding:
         """Encode one text, once loaded; some 5 ms for 50 tokens, from any thread."""
-        encoding = self._tokenizer.encode(encodable(text[:_MAX_CHARACTERS]))
-        ids = np.array(encoding.ids, np.int64)
+        pieces = self._pieces.encode(encodable(text[:_MAX_CHARACTERS]))
+        ids = np.array(pieces.ids, np.int64)
         with self._slots:
             states: Float32Array = self._session.run(None, {"input_ids": ids})[0]
         pooled = states.mean(axis=0)
         pooled /= np.sqrt(pooled @ pooled)
-        words, spans = content_spans(encoding)
-        return Encoding(self.space, pooled, self._token_vectors(words, spans, states))
+        return Encoding(self.space, pooled, self._token_vectors(pieces.words, pieces.spans, states))
 
     def _token_vectors(
         self, words: tuple[str, ...], spans: Sequence[tuple[int, int]], states: Float32Array
@@ -121,24 +112,3 @@ def _saturates(probe: Path) -> bool:
 def word_means(states: Float32Array, spans: Sequence[tuple[int, int]]) -> Float32Array:
     """The mean of the token states of each span of pieces; a row a span."""
     return np.stack([states[start:end].mean(axis=0) for start, end in spans])
-
-
-def content_spans(encoding: tokenizers.Encoding) -> tuple[tuple[str, ...], list[tuple[int, int]]]:
-    """Words worth a vector, and their spans of pieces: no stop words, punctuation, symbols or unknown words."""
-    pieces: list[str] = encoding.tokens
-    owners: list[int | None] = encoding.word_ids
-    words: list[str] = []
-    spans: list[tuple[int, int]] = []
-    start = 0
-    while start < len(pieces):
-        owner = owners[start]
-        end = start + 1
-        while end < len(pieces) and owner is not None and owners[end] == owner:
-            end += 1
-        word = "".join(pieces[start:end]).replace("##", "")
-        known = owner is not None and _UNKNOWN not in pieces[start:end]
-        if known and word not in STOP_WORDS and any(map(str.isalnum, word)):
-            words.append(word)
-            spans.append((start, end))
-        start = end
-    return tuple(words), spans
