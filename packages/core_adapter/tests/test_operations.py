@@ -153,7 +153,9 @@ class TestRetries:
     def test_a_dead_server_is_reported(self) -> None:
         memory = open_memory(PACKAGE, MemoryOptions(bank_id="b", hindsight_api_url="http://127.0.0.1:9"))
         answer = memory.answer("recall", "x")
-        assert answer.startswith("Failed to search memory: ClientConnectorError")
+        assert answer.startswith("Failed to search memory: ClientConnectorError: cannot reach 127.0.0.1:")
+        assert "`hindsight serve`" in answer
+        assert "HINDSIGHT_API_URL" in answer
 
 
 @pytest.mark.feature("K6")

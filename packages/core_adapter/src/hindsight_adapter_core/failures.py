@@ -8,6 +8,7 @@ from typing import Any
 from .errors import OperationError, OperationTimeoutError
 from .retry import outcome_open
 from .serialization import scrub
+from .settings import HINDSIGHT_API_URL_ENV
 from .tools import Operation
 
 __all__ = ["FAILURE_DETAIL_LIMIT", "FAILURE_PREFIXES", "describe_failure"]
@@ -46,6 +47,13 @@ def describe_failure(
 
 
 def _error_text(error: Exception) -> str:
+    # By name: the transport must not be imported to describe what it could not have raised.
+    if any(kind.__name__ == "ClientConnectorError" for kind in type(error).__mro__):
+        address = f"{getattr(error, 'host', '')}:{getattr(error, 'port', '')}"
+        return (
+            f"cannot reach {address}. Is the memory server running (`hindsight serve`), "
+            f"and is {HINDSIGHT_API_URL_ENV} its address?"
+        )
     status, reason = getattr(error, "status", None), getattr(error, "reason", None)
     body = getattr(error, "body", None)
     if not isinstance(status, int) or not hasattr(error, "body"):
