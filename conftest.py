@@ -5,10 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import signal
 import warnings
 from collections.abc import Iterator
 
 import pytest
+
+
+def pytest_configure() -> None:
+    """Take Ctrl-C as a terminal gives it: a shell's background jobs, and all they start, ignore it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
