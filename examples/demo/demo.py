@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -29,9 +28,10 @@ from chat_log import conversations
 from hindsight_client import Hindsight
 from scripted import MODEL
 
+from hindsight_server.testing.process import ServerFailed, ServerProcess
+
 HERE = Path(__file__).resolve().parent
 BANK = "demo"
-START_SECONDS = 60
 SHOWN = 3
 
 
@@ -72,35 +72,20 @@ SCENES = (
 
 @contextmanager
 def server(folder: Path) -> Iterator[str]:
-    """A memory server of our own: its address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "hindsight_server.cli.main", "serve"]
-    log = (folder / "server.log").open("wb")
-    process = subprocess.Popen(
-        [*command, "--host", "127.0.0.1", "--port", str(port), "--data-dir", str(folder / "data")],
-        stdout=log,
-        stderr=subprocess.STDOUT,
-    )
-    url = f"http://127.0.0.1:{port}"
+    """A memory server of our own, with the bundled model: its address."""
+    process = ServerProcess(folder, environment={"HINDSIGHT_API_EMBEDDINGS_PROVIDER": "local"})
+    began = time.monotonic()
     try:
-        began = time.monotonic()
-        while not _healthy(url):
-            if process.poll() is not None or time.monotonic() - began > START_SECONDS:
-                raise SystemExit(f"The server did not start:\n{(folder / 'server.log').read_text()}")
-            time.sleep(0.05)
-        print(f"Memory server at {url}, healthy after {time.monotonic() - began:.1f} s")
-        yield url
-    finally:
-        process.terminate()
-        process.wait(15)
-        log.close()
+        with process:
+            print(f"Memory server at {process.url}, ready after {time.monotonic() - began:.1f} s")
+            yield process.url
+    except ServerFailed as error:
+        raise SystemExit(f"The server did not start: {error}") from None
 
 
 def _healthy(url: str) -> bool:
     try:
-        with urllib.request.urlopen(f"{url}/health", timeout=2) as response:  # noqa: S310  (our own loopback server)
+        with urllib.request.urlopen(f"{url}/health", timeout=2) as response:  # noqa: S310  (the address that was given)
             return bool(response.status == 200)
     except OSError:
         return False
