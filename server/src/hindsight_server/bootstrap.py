@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from hindsight_server.settings import Settings
+from hindsight_server.settings import Settings, SettingsError, variable_of
 
 if TYPE_CHECKING:
     from hindsight_server.engine.jobs import Handler
@@ -40,6 +40,9 @@ def build_services(settings: Settings) -> Services:
 
     Args:
         settings: where the data is, and which embedder encodes it.
+
+    Raises:
+        SettingsError: the file of ranking weights can't be used.
     """
     limit_threads(settings.threads)
     from hindsight_server.adapters.embed import make_embedder
@@ -53,7 +56,9 @@ def build_services(settings: Settings) -> Services:
     from hindsight_server.engine.jobs import JobRunner
     from hindsight_server.engine.memories import Memories
     from hindsight_server.engine.operations import Operations
+    from hindsight_server.engine.recall.model import BadWeights
     from hindsight_server.engine.recall.recaller import Recaller
+    from hindsight_server.engine.recall.settings import RecallSettings
     from hindsight_server.engine.reflect import Reflector
     from hindsight_server.engine.retain.retainer import RETAIN, Retainer
     from hindsight_server.engine.tags import Tags
@@ -68,7 +73,10 @@ def build_services(settings: Settings) -> Services:
     jobs = JobRunner(store, clock)
     retainer = Retainer(store, BuiltinExtractor(analyzer), indexer, clock, on_job=jobs.wake)
     jobs.register(RETAIN, _counted(retainer.run_job, metrics))
-    recaller = Recaller(store, embedder, analyzer, clock)
+    try:
+        recaller = Recaller(store, embedder, analyzer, clock, RecallSettings(weights=settings.ranking_weights))
+    except (BadWeights, OSError) as problem:
+        raise SettingsError(f"{variable_of('ranking_weights')}: {problem}") from problem
     return Services(
         store=store,
         embedder=embedder,

@@ -42,6 +42,7 @@ class Settings:
         max_body_bytes: a larger request body is refused with 413.
         recalls_in_flight: recalls and reflects that are answered or wait at the same time; one more is answered with
             503 and ``Retry-After``. 0 sets no limit.
+        ranking_weights: a file of weights that ranks instead of the bundled one; None is the bundled one.
 
     Example:
         >>> Settings.from_environment({"HINDSIGHT_API_PORT": "9000"}).port
@@ -57,6 +58,7 @@ class Settings:
     threads: int = field(default=1, metadata=_variable("THREADS"))
     max_body_bytes: int = field(default=64 * 1024 * 1024, metadata=_variable("MAX_BODY_BYTES"))
     recalls_in_flight: int = field(default=128, metadata=_variable("ADMISSION_RECALL_MAX_IN_FLIGHT"))
+    ranking_weights: Path | None = field(default=None, metadata=_variable("RANKING_WEIGHTS"))
 
     def __post_init__(self) -> None:
         _check_choice(self, "log_level", LOG_LEVELS)
@@ -113,8 +115,11 @@ def is_loopback(host: str) -> bool:
 _INTEGERS = ("port", "threads", "max_body_bytes", "recalls_in_flight")
 
 
+_PATHS = ("data_dir", "ranking_weights")
+
+
 def _convert(name: str, text: str) -> Any:
-    if name == "data_dir":
+    if name in _PATHS:
         return Path(text)
     if name in ("log_level", "embeddings_provider"):
         return text.lower()

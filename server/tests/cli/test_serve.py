@@ -142,3 +142,14 @@ def test_the_data_folder_can_be_named_by_the_environment(tmp_path: Path) -> None
     with ServerProcess(folder, environment=environment):
         assert (folder / "data").is_dir()
     assert not (tmp_path / "not-used").exists()
+
+
+def test_a_file_of_ranking_weights_that_is_none_is_refused_with_its_setting(tmp_path: Path) -> None:
+    weights = tmp_path / "weights.json"
+    weights.write_text('{"scan": {}}')
+    refused = serve(tmp_path / "data", HINDSIGHT_API_RANKING_WEIGHTS=str(weights))
+    assert refused.returncode == 2
+    assert "HINDSIGHT_API_RANKING_WEIGHTS" in refused.stderr
+    missing = serve(tmp_path / "data", HINDSIGHT_API_RANKING_WEIGHTS=str(tmp_path / "no.json"))
+    assert missing.returncode == 2
+    assert "HINDSIGHT_API_RANKING_WEIGHTS" in missing.stderr

@@ -45,6 +45,8 @@ def run(*, host: str | None, port: int | None, data_dir: str | None, log_level: 
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_serve(settings, listener))
+    except SettingsError as error:
+        give_up(str(error), code=2)
     except DataFolderError as error:
         give_up(f"{error}\nNothing was changed.", code=2)
     finally:
