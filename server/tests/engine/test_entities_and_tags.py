@@ -49,3 +49,14 @@ async def test_tags_are_counted_and_matched_by_pattern(filled: Engine) -> None:
     assert {tag for tag, _ in (await tags.list("b", "USER:*")).items} == {"user:a", "user:b"}
     with pytest.raises(BankNotFound):
         await tags.list("other")
+
+
+async def test_fuzzy_tags_in_a_listing(engine: Engine) -> None:
+    await engine.retain("b", [ItemInput(content="Ann met Boris.", tags=["team:design"])])
+    await engine.retain("b", [ItemInput(content="Cyrus met Dora.", tags=["team:sales"])])
+    entities = Entities(engine.store)
+    wanted = TagLeaf(frozenset({"team:designs"}), TagsMatch.ANY_STRICT, fuzzy=True)
+    page = await entities.list("b", wanted)
+    assert {entity.name for entity in page.items} == {"Ann", "Boris"}
+    detail = await entities.get("b", page.items[0].entity_id, wanted)
+    assert [fact.text for fact in detail.facts] == ["Ann met Boris."]

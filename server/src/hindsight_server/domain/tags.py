@@ -21,7 +21,7 @@ class TagsMatch(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TagLeaf:
-    """One filter by tags.
+    """One filter by tags. A `fuzzy` one means similar tags as well, and must be resolved before it can match.
 
     Example:
         >>> TagLeaf(frozenset({"user:a"}), TagsMatch.ANY_STRICT).matches({"user:a", "x"})
@@ -30,8 +30,12 @@ class TagLeaf:
 
     tags: frozenset[str]
     match: TagsMatch = TagsMatch.ANY
+    fuzzy: bool = False
 
     def matches(self, tags: Iterable[str]) -> bool:
+        """Raises ValueError for a fuzzy leaf: read as it stands, it would hide or show the wrong memories."""
+        if self.fuzzy:
+            raise ValueError("a fuzzy leaf must be resolved first (domain.fuzzy_tags)")
         held = frozenset(tags)
         if self.match is TagsMatch.EXACT:
             return held == self.tags

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from hindsight_server.domain.errors import NotFound
 from hindsight_server.domain.model import Fact
 from hindsight_server.domain.tags import TagFilter
+from hindsight_server.engine.tag_resolution import resolved_tags
 from hindsight_server.ports.records import Entity, FactFilter, Page
 from hindsight_server.ports.store import Store
 
@@ -31,6 +32,7 @@ class Entities:
         self, bank_id: str, tags: TagFilter | None = None, limit: int = 100, offset: int = 0
     ) -> Page[Entity]:
         """Most mentioned first; with a tag filter only what visible facts name."""
+        tags = await resolved_tags(self._store, bank_id, tags)
         return await self._store.list_entities(bank_id, tags, limit, offset)
 
     async def get(
@@ -42,6 +44,7 @@ class Entities:
             NotFound: there is no such entity, or no visible fact names it.
         """
         entity = await self._store.get_entity(bank_id, entity_id)
+        tags = await resolved_tags(self._store, bank_id, tags)
         wanted = FactFilter(entity_id=entity_id, tags=tags)
         page = await self._store.list_facts(bank_id, wanted, fact_limit if tags is None else _COUNTED, 0)
         if tags is None:

@@ -20,7 +20,7 @@ def tag_filter(
     """The filter that `tags` with `match`, or `groups`, ask for; None lets everything through.
 
     Raises:
-        InvalidInput: both are given, a group is nested too deeply, or a leaf asks for fuzzy matching.
+        InvalidInput: both are given, or a group is nested too deeply.
     """
     if tags and groups:
         raise InvalidInput("Give either 'tags' or 'tag_groups', not both.", field="tag_groups")
@@ -51,7 +51,5 @@ def _group(group: TagGroup, field: str, depth: int) -> TagFilter:
         return TagOr(tuple(_group(part, f"{field}.or[{index}]", depth + 1) for index, part in enumerate(group.or_)))
     if isinstance(group, TagGroupNot):
         return TagNot(_group(group.not_, f"{field}.not", depth + 1))
-    if group.resolve == "fuzzy":
-        message = "Fuzzy tags are not available in this version; use resolve='exact'."
-        raise InvalidInput(message, field=f"{field}.resolve")
-    return TagLeaf(frozenset(group.tags), TagsMatch(group.match or TagsMatch.ANY_STRICT))
+    match = TagsMatch(group.match or TagsMatch.ANY_STRICT)
+    return TagLeaf(frozenset(group.tags), match, fuzzy=group.resolve == "fuzzy")

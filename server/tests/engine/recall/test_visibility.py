@@ -161,3 +161,21 @@ async def test_fact_types(memory: Memory) -> None:
         found = await memory.ask("train", types=(fact_type,))
         assert {result.fact.fact_type.value for result in found.results} == {fact_type}
     assert await memory.texts("train", types=("observation",)) == []
+
+
+@pytest.mark.feature("S4")
+async def test_fuzzy_tags_reach_what_is_spelled_otherwise(memory: Memory) -> None:
+    await memory.retain(
+        {"content": "The build uses strict mode.", "tags": ["lang:typescript"], "document_id": "ts"},
+        {"content": "The build is slow.", "tags": ["lang:python"], "document_id": "py"},
+        {"content": "The build is green.", "document_id": "none"},
+    )
+    wanted = TagLeaf(frozenset({"lang:typsecript"}), TagsMatch.ANY_STRICT, fuzzy=True)
+    outcome = await memory.ask("build", tags=wanted, chunks_max_tokens=1000, trace=True)
+    assert texts(outcome) == ["The build uses strict mode."]
+    assert outcome.chunks is not None
+    assert [chunk.chunk.document_id for chunk in outcome.chunks] == ["ts"]
+    assert set(await memory.texts("build", tags=TagNot(wanted))) == {"The build is slow.", "The build is green."}
+    # A tag that no recallable memory has any more is no spelling to fall for.
+    await memory.engine.documents.delete("b", "ts")
+    assert await memory.texts("build", tags=wanted) == []

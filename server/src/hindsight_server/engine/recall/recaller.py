@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from hindsight_server.domain.errors import BadRequest
+from hindsight_server.domain.fuzzy_tags import fuzzy_tags
 from hindsight_server.domain.time import find_times
 from hindsight_server.engine.recall.arms import ArmReport, Hits, skipped
 from hindsight_server.engine.recall.cache import BankMoved, ViewCache
@@ -102,7 +103,8 @@ class Recaller:
         question = parse(query, self._analyzer, find_times, query.query_timestamp or self._clock.now())
         warm, view = await self._cache.get(bank_id)
         scoping = partial(scope_of, view, types=query.types, tags=query.tags, time=query.time_filter)
-        scope = scoping() if len(view) < _INLINE_ROWS else await asyncio.to_thread(scoping)
+        inline = len(view) < _INLINE_ROWS and not fuzzy_tags(query.tags)
+        scope = scoping() if inline else await asyncio.to_thread(scoping)
         run = Run(
             bank_id=bank_id,
             query=query,

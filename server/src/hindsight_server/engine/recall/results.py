@@ -59,7 +59,7 @@ class ResultBuilder:
         if query.entities_max_tokens is not None:
             entities = await self._include.entities(run.bank_id, scope, rows, query.entities_max_tokens)
         if query.source_facts is not None:
-            sources, truncated = await self._include.source_facts(run.bank_id, facts, query.tags, query.source_facts)
+            sources, truncated = await self._include.source_facts(run.bank_id, facts, scope.tags, query.source_facts)
         results = _scored(facts, places, first, ranked)
         run.lap("results")
         return RecallOutcome(

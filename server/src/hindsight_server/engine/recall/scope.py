@@ -6,11 +6,13 @@ Filters come before ranking: what is hidden influences no score, not even how ra
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.domain.fuzzy_tags import Vocabulary, fuzzy_tags, resolve
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.engine.recall.types import TimeField, TimeFilter
 from hindsight_server.engine.recall.view import FACT_TYPES, BankView, BoolArray, Float32Array, Int32Array, Int64Array
@@ -44,6 +46,9 @@ class Scope:
         session: for each row, a row that stands for its session (itself when it has none); None when no row has any.
         entity_uses: for each entity number, how many visible facts name it.
         tag_mask: which rows the tag filter alone lets through; None when it lets all through.
+        tags: the tag filter, without fuzzy leaves.
+        tag_meanings: for each fuzzy tag, those of the bank that it was taken for.
+        hidden: for each filter given (``types``, ``tags``, ``time_filter``), how many facts it leaves out by itself.
     """
 
     view: BankView
@@ -57,6 +62,9 @@ class Scope:
     sessions: Level
     entity_uses: Int64Array
     tag_mask: BoolArray | None = None
+    tags: TagFilter | None = None
+    tag_meanings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    hidden: Mapping[str, int] = field(default_factory=dict)
 
     def visible(self, rows: Int32Array) -> Int32Array:
         """Those of the rows that are visible."""
@@ -76,15 +84,25 @@ def scope_of(
     tags: TagFilter | None = None,
     time: TimeFilter | None = None,
 ) -> Scope:
-    """The scope of a query. Raises InvalidInput for an unknown fact type."""
-    masks = [_type_mask(view, types), _tag_mask(view, tags), _time_mask(view, time)]
-    given = [mask for mask in masks if mask is not None]
+    """The scope of a query. Raises InvalidInput for an unknown fact type, or fuzzy tags beyond their limits."""
+    meanings: Mapping[str, tuple[str, ...]] = {}
+    if tags is not None and fuzzy_tags(tags):
+        resolved = resolve(tags, _vocabulary(view))
+        tags, meanings = resolved.tags, dict(resolved.meanings)
+    masks = {"types": _type_mask(view, types), "tags": _tag_mask(view, tags), "time_filter": _time_mask(view, time)}
+    given = {name: mask for name, mask in masks.items() if mask is not None}
     if not given:
         whole = view.memo.get("scope")
         if not isinstance(whole, Scope):
             whole = view.memo["scope"] = _scope(view, None if view.all_alive else view.alive)
         return whole
-    return replace(_scope(view, np.logical_and.reduce([view.alive, *given])), tag_mask=masks[1])
+    return replace(
+        _scope(view, np.logical_and.reduce([view.alive, *given.values()])),
+        tag_mask=masks["tags"],
+        tags=tags,
+        tag_meanings=meanings,
+        hidden={name: int(np.count_nonzero(view.alive & ~mask)) for name, mask in given.items()},
+    )
 
 
 def _scope(view: BankView, mask: BoolArray | None) -> Scope:
@@ -165,6 +183,15 @@ def _tag_mask(view: BankView, tags: TagFilter | None) -> BoolArray | None:
     if tags is None:
         return None
     return view.buffers.passing_tagsets(tags)[view.tagset]
+
+
+def _vocabulary(view: BankView) -> Vocabulary:
+    known = view.memo.get("vocabulary")
+    if not isinstance(known, Vocabulary):
+        sets = view.buffers.tagsets.values
+        used = np.unique(view.tagset[view.alive]).tolist()
+        known = view.memo["vocabulary"] = Vocabulary({tag for number in used for tag in sets[number]})
+    return known
 
 
 def _time_mask(view: BankView, time: TimeFilter | None) -> BoolArray | None:
