@@ -91,6 +91,7 @@ def test_bad_groups_are_refused(text: str) -> None:
 
 def test_a_fuzzy_leaf_matches_nothing_before_it_is_resolved() -> None:
     wanted = groups('[{"not": {"tags": ["a"], "resolve": "fuzzy"}}]')
+    assert wanted is not None
     with pytest.raises(ValueError, match="resolved first"):
         wanted.matches({"a"})
 

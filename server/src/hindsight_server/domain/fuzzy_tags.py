@@ -1,8 +1,8 @@
 """Tags that are meant though they are spelled differently: a fuzzy filter is resolved against the tags that there are.
 
 Two tags are alike when they have the same namespace (the part before the first colon), the same digits in the same
-order, and trigrams of which at least 0.45 are shared: shared / (all of both), as PostgreSQL's pg_trgm counts them, over the
-part after the namespace. Digits must agree because ``ticket-1001`` and ``ticket-1002`` are no two spellings of one thing.
+order, and of the trigrams of the rest at least 0.45 in common: shared / all of both, as PostgreSQL's pg_trgm counts.
+Digits must agree because ``ticket-1001`` and ``ticket-1002`` are no two spellings of one thing.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from hindsight_server.ports.store import Store
 
 
 async def resolved_tags(store: Store, bank_id: str, tags: TagFilter | None) -> TagFilter | None:
-    """The filter without fuzzy leaves. Raises BankNotFound, and InvalidInput beyond the limits of `domain.fuzzy_tags`."""
+    """The filter without fuzzy leaves. Raises BankNotFound; InvalidInput beyond the limits of `domain.fuzzy_tags`."""
     if tags is None or not fuzzy_tags(tags):
         return tags
     page = await store.list_tags(bank_id, None, MOST_TAGS + 1, 0)
