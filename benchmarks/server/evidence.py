@@ -18,6 +18,7 @@ from process import Target
 
 TOKEN_CUTS = (512, 1024, 2048, 4096)
 RANK_CUTS = (5, 10)
+TOKENS_A_RESULT = 100  # of the first k results only k times this many count, so that long ones can't buy a place
 SHARE_OF_WORDS = 0.7
 ANSWERABLE = (1, 2, 3, 4)
 CUTS = (*(f"tokens {cut}" for cut in TOKEN_CUTS), *(f"top {cut}" for cut in RANK_CUTS))
@@ -51,6 +52,20 @@ def direct_items(sample: dict[str, Any]) -> list[dict[str, Any]]:
                 }
             )
     return items
+
+
+def session_items(sample: dict[str, Any]) -> list[dict[str, Any]]:
+    """The sessions of a conversation as items of a retain, each a JSON array of turns and a document of its own."""
+    talk = sample["conversation"]
+    return [
+        {
+            "content": json.dumps(turns),
+            "context": f"Conversation between {talk['speaker_a']} and {talk['speaker_b']} (session {number})",
+            "timestamp": began,
+            "document_id": f"session_{number}",
+        }
+        for number, began, turns in sessions(talk)
+    ]
 
 
 def _words(text: str) -> set[str]:
@@ -90,6 +105,11 @@ def _within(results: list[Any], tokens: int) -> list[Any]:
     return kept
 
 
+def _first(results: list[Any], count: int) -> list[Any]:
+    """The first `count` results, as far as they have at most `TOKENS_A_RESULT` tokens on average."""
+    return _within(results[:count], count * TOKENS_A_RESULT)
+
+
 def scores(evidence: dict[str, str], results: list[Any], *, by_document: bool = True) -> dict[str, float]:
     """Share of the evidence found within each of `CUTS`.
 
@@ -99,7 +119,7 @@ def scores(evidence: dict[str, str], results: list[Any], *, by_document: bool = 
         by_document: the ids are also those of the documents.
     """
     row = {f"tokens {cut}": _found(evidence, _within(results, cut), by_document=by_document) for cut in TOKEN_CUTS}
-    return row | {f"top {cut}": _found(evidence, results[:cut], by_document=by_document) for cut in RANK_CUTS}
+    return row | {f"top {cut}": _found(evidence, _first(results, cut), by_document=by_document) for cut in RANK_CUTS}
 
 
 def mean_scores(rows: list[dict[str, float]]) -> dict[str, float]:
@@ -109,12 +129,18 @@ def mean_scores(rows: list[dict[str, float]]) -> dict[str, float]:
 
 def evidence_questions(sample: dict[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
     """Each answerable question with its evidence turns."""
+    for question, _, evidence in categorised_questions(sample):
+        yield question, evidence
+
+
+def categorised_questions(sample: dict[str, Any]) -> Iterator[tuple[str, int, dict[str, str]]]:
+    """Each answerable question with its category and its evidence turns."""
     text = {turn["dia_id"]: turn["text"] for _, _, turns in sessions(sample["conversation"]) for turn in turns}
     for question in sample["qa"]:
         named = re.findall(r"D:?(\d+):(\d+)", " ".join(question.get("evidence") or []))
         evidence = {key: text[key] for s, t in named if (key := f"D{int(s)}:{int(t)}") in text}
         if question["category"] in ANSWERABLE and evidence:
-            yield question["question"], evidence
+            yield question["question"], question["category"], evidence
 
 
 def load_samples(path: Path) -> dict[str, dict[str, Any]]:

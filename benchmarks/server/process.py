@@ -41,8 +41,13 @@ class Target:
 
 
 @contextmanager
-def own_server(embeddings: str) -> Iterator[Target]:
-    """A fresh server on a free loopback port with an empty data folder, ended afterwards."""
+def own_server(embeddings: str, **variables: str) -> Iterator[Target]:
+    """A fresh server on a free loopback port with an empty data folder, ended afterwards.
+
+    Args:
+        embeddings: the provider.
+        variables: further environment variables for it.
+    """
     folder = Path(tempfile.mkdtemp(prefix="hindsight-bench-"))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -54,7 +59,7 @@ def own_server(embeddings: str) -> Iterator[Target]:
         [*command, "--data-dir", str(folder / "data")],
         stdout=log,
         stderr=log,
-        env={**os.environ, "HINDSIGHT_API_EMBEDDINGS_PROVIDER": embeddings},
+        env={**os.environ, "HINDSIGHT_API_EMBEDDINGS_PROVIDER": embeddings, **variables},
     )
     try:
         url = f"http://127.0.0.1:{port}"
