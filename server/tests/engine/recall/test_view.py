@@ -48,8 +48,8 @@ def described(view: BankView) -> dict[int, object]:
         session = int(view.neighbours.session[row])
         if session >= 0:
             members[session] = members.get(session, frozenset()) | {int(view.seq[row])}
-    rows, matrix = view.matrices.get("s", (np.empty(0, np.int32), np.empty((0, 2), np.float32)))
-    vectors = {int(row): tuple(vector) for row, vector in zip(rows, matrix.tolist(), strict=True)}
+    held = view.vectors.get("s")
+    vectors = {int(row): tuple(code) for row, code in zip(held.rows, held.codes.tolist(), strict=True)} if held else {}
     buffers = view.buffers
     return {
         int(view.seq[row]): (

@@ -94,7 +94,7 @@ class Gatherer:
 
     async def _encode(self, view: BankView, text: str, until: float) -> list[Encoding]:
         known = self._embedder.spaces
-        spaces = [space for space in view.matrices if space in known]
+        spaces = [space for space in view.vectors if space in known]
         if not spaces:
             return []
         if not self._embedder.ready and self._embedder.failure is None:

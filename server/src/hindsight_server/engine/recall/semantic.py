@@ -10,7 +10,6 @@ import numpy as np
 from hindsight_server.engine.recall.scope import Scope
 from hindsight_server.engine.recall.view import Float32Array
 
-_GATHER_BELOW = 8  # scanning a copy of the visible vectors pays when fewer than an eighth are visible
 _PRIOR_COUNT = 50  # how many facts the assumed distribution of a space weighs as much as
 _PRIOR_MEAN, _PRIOR_DEVIATION = 0.1, 0.12
 
@@ -42,33 +41,18 @@ def meaning_scores(scope: Scope, queries: Mapping[str, QueryVector]) -> MeaningS
     cosine = np.full(size, np.nan, np.float32)
     scaled = np.full(size, np.nan, np.float32)
     for space, asked in queries.items():
-        query = asked.vector
-        if space not in scope.view.matrices:
+        if space not in scope.view.vectors:
             continue
-        rows, matrix = scope.view.matrices[space]
-        if scope.mask is not None:
-            keep = np.flatnonzero(scope.mask[rows])
-            rows = rows[keep]
-            few = _GATHER_BELOW * len(keep) < len(matrix)
-            values = _cosines(matrix[keep], query) if few else _cosines(matrix, query)[keep]
-        else:
-            values = _cosines(matrix, query)
+        held = scope.view.vectors[space]
+        places = None if scope.mask is None else np.flatnonzero(scope.mask[held.rows])
+        rows = held.rows if places is None else held.rows[places]
+        values = held.cosines(asked.vector, places)
         if len(values) == size:  # every row, in order
             cosine, scaled = values, _standardised(values) * np.float32(asked.trust)
         elif len(values):
             cosine[rows] = values
             scaled[rows] = _standardised(values) * np.float32(asked.trust)
     return MeaningScores(cosine, scaled)
-
-
-def _cosines(matrix: Float32Array, query: Float32Array) -> Float32Array:
-    """The product of a matrix and a vector, as `matrix @ query`.
-
-    A scan reads each number once, so memory bounds it; BLAS takes twice the time for that on one thread, and rounds a
-    row differently at the end of the matrix than inside it.
-    """
-    product: Float32Array = np.einsum("ij,j->i", matrix, query)
-    return product
 
 
 def _standardised(values: Float32Array) -> Float32Array:

@@ -19,6 +19,7 @@ from hindsight_server.domain.tags import TagFilter
 from hindsight_server.engine.recall.columns import Column, Interner, Ragged
 from hindsight_server.engine.recall.neighbours import Keys, Neighbours, derive
 from hindsight_server.engine.recall.speakers import SpeakerNames
+from hindsight_server.engine.recall.vectors import VectorBuffers, Vectors
 from hindsight_server.ports.records import FactRow, Snapshot
 
 BoolArray = npt.NDArray[np.bool_]
@@ -61,7 +62,7 @@ class _Buffers:
         default_factory=lambda: {name: Column(dtype) for name, dtype in _COLUMNS.items()}
     )
     entities: Ragged = field(default_factory=Ragged)
-    matrices: dict[str, tuple[Column, Column]] = field(default_factory=dict)
+    vectors: dict[str, VectorBuffers] = field(default_factory=dict)
     documents: Interner[str] = field(default_factory=Interner)
     contexts: Interner[str] = field(default_factory=Interner)
     sessions: Interner[str] = field(default_factory=Interner)
@@ -84,9 +85,9 @@ class _Buffers:
 
     @property
     def nbytes(self) -> int:
-        matrices = sum(rows.nbytes + matrix.nbytes for rows, matrix in self.matrices.values())
+        vectors = sum(held.nbytes for held in self.vectors.values())
         interned = 120 * (len(self.documents) + len(self.contexts) + len(self.sessions) + len(self.tagsets))
-        return sum(column.nbytes for column in self.columns.values()) + self.entities.nbytes + matrices + interned
+        return sum(column.nbytes for column in self.columns.values()) + self.entities.nbytes + vectors + interned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +99,7 @@ class BankView:
     sessions and speakers are interned, -1 for none.
 
     Args:
-        matrices: for each vector space, the rows that have a vector (ascending) and the vectors, shape (m, dimension).
+        vectors: for each vector space, the vectors and the rows they belong to.
         all_alive: true when no row is dead, so that masks can be left out.
         memo: what was worked out from this view and is worth keeping as long as it.
     """
@@ -124,7 +125,7 @@ class BankView:
     entity_numbers: Int32Array
     entity_owners: Int32Array
     entity_offsets: Int64Array
-    matrices: Mapping[str, tuple[Int32Array, Float32Array]]
+    vectors: Mapping[str, Vectors]
     buffers: _Buffers
     all_alive: bool
     memo: dict[str, object] = field(default_factory=dict)
@@ -195,7 +196,7 @@ def _view(
         entity_numbers=buffers.entities.flat(),
         entity_owners=buffers.entities.owners(),
         entity_offsets=buffers.entities.offsets(),
-        matrices={space: (rows.view(), matrix.view()) for space, (rows, matrix) in buffers.matrices.items()},
+        vectors={space: held.view() for space, held in buffers.vectors.items()},
         buffers=buffers,
         **columns,
     )
@@ -235,12 +236,11 @@ def _append_vectors(buffers: _Buffers, seq: Int64Array, vectors: Mapping[str, tu
     for space, (seqs, matrix) in vectors.items():
         if not len(seqs):
             continue
-        if space not in buffers.matrices:
-            buffers.matrices[space] = (Column(np.int32), Column(np.float32, matrix.shape[1]))
-        rows, stored = buffers.matrices[space]
+        if space not in buffers.vectors:
+            buffers.vectors[space] = VectorBuffers(matrix.shape[1])
         known = np.isin(seqs, seq)
-        rows.extend(np.searchsorted(seq, seqs[known]))
-        stored.extend(matrix if known.all() else matrix[known])
+        rows = np.searchsorted(seq, seqs[known])
+        buffers.vectors[space].extend(rows, matrix if known.all() else matrix[known])
 
 
 def _keys(buffers: _Buffers, columns: Mapping[str, Any]) -> Keys:
