@@ -18,6 +18,7 @@ from hindsight_server.ports.embedder import Int8Array
 from hindsight_server.ports.records import (
     Bank,
     BankChange,
+    BankImage,
     BankStats,
     Chunk,
     Document,
@@ -175,8 +176,26 @@ class Store(Protocol):
         ...
 
     # recall
-    async def snapshot(self, bank_id: str, after_seq: int, after_version: int) -> Snapshot:
-        """What changed after a mark; `(0, 0)` gives everything. Cheap when nothing changed."""
+    async def snapshot(
+        self, bank_id: str, after_seq: int, after_version: int, *, limit: int | None = None
+    ) -> Snapshot:
+        """What changed after a mark; `(0, 0)` gives everything. Cheap when nothing changed.
+
+        With a limit, at most so many rows: a big bank is read piece by piece, each time with the mark of the piece
+        before, until one is complete.
+        """
+        ...
+
+    async def save_image(self, bank_id: str, image: BankImage) -> bool:
+        """Keep a bank's image in place of an older one; False when it was not kept.
+
+        An image is a cache: a store may keep none, and drops it in the same write that removes or changes any fact that
+        it may hold. One that comes too late, after such a write, is not kept.
+        """
+        ...
+
+    async def load_image(self, bank_id: str) -> BankImage | None:
+        """The image that was kept last; None when there is none, or a damaged one."""
         ...
 
     async def postings(self, bank_id: str, terms: Mapping[str, int]) -> Mapping[str, tuple[Int64Array, Int32Array]]:

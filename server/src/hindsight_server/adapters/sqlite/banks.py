@@ -7,6 +7,7 @@ from typing import Any
 
 import apsw
 
+from hindsight_server.adapters.sqlite.images import drop_image
 from hindsight_server.adapters.sqlite.queries import all_rows, one_row, scalar
 from hindsight_server.adapters.sqlite.session import micros_of
 from hindsight_server.adapters.sqlite.statements import sql
@@ -80,6 +81,7 @@ def delete_bank(connection: apsw.Connection, bank_id: str) -> int:
     for table in _TABLES:
         connection.execute(sql(f"banks.delete_{table}"), (bank_id,))
     connection.execute(sql("banks.delete"), (bank_id,))
+    drop_image(connection, bank_id)
     return int(facts)
 
 

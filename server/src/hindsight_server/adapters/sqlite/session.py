@@ -7,6 +7,7 @@ from datetime import datetime
 
 import apsw
 
+from hindsight_server.adapters.sqlite.images import drop_image
 from hindsight_server.adapters.sqlite.queries import one_row
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import to_micros
@@ -50,6 +51,8 @@ class BankSession:
         rows = [(self.bank_id, self._version, seq) for seq in seqs]
         self.connection.executemany(sql("snapshots.log_removed"), rows)
         self._removed_count += len(rows)
+        if rows:
+            drop_image(self.connection, self.bank_id)
 
     def save(self, *, documents: bool = False) -> None:
         """Write the counters back; call it once, last."""

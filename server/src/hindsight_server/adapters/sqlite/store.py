@@ -23,6 +23,7 @@ from hindsight_server.adapters.sqlite import (
     snapshots,
     tags,
 )
+from hindsight_server.adapters.sqlite.images import Images
 from hindsight_server.adapters.sqlite.opened import OpenedFolder
 from hindsight_server.domain.errors import HindsightServerError, NotFound
 from hindsight_server.domain.ids import bank_of_chunk
@@ -32,6 +33,7 @@ from hindsight_server.ports.embedder import Int8Array
 from hindsight_server.ports.records import (
     Bank,
     BankChange,
+    BankImage,
     BankStats,
     Chunk,
     Document,
@@ -75,6 +77,7 @@ class SqliteStore:
     def __init__(self, folder: Path, *, readers: int = 4) -> None:
         self._folder = folder
         self._readers = readers
+        self._images = Images(folder)
         self._opened: OpenedFolder | None = None
 
     async def open(self) -> None:
@@ -82,6 +85,7 @@ class SqliteStore:
             with ThreadPoolExecutor(1, thread_name_prefix="hindsight-store-open") as executor:
                 opening = executor.submit(OpenedFolder, self._folder, readers=self._readers)
                 self._opened = await asyncio.wrap_future(opening)
+                await asyncio.wrap_future(executor.submit(self._images.clear_unfinished))
 
     async def close(self) -> None:
         opened, self._opened = self._opened, None
@@ -190,8 +194,15 @@ class SqliteStore:
 
     # recall
 
-    async def snapshot(self, bank_id: str, after_seq: int, after_version: int) -> Snapshot:
-        return await self._read(snapshots.read_snapshot, bank_id, after_seq, after_version)
+    async def snapshot(self, bank_id: str, after_seq: int, after_version: int, *, limit: int | None = None) -> Snapshot:
+        return await self._read(snapshots.read_snapshot, bank_id, after_seq, after_version, limit=limit)
+
+    async def save_image(self, bank_id: str, image: BankImage) -> bool:
+        path = await asyncio.to_thread(self._images.write, bank_id, image)
+        return await self._write(self._images.keep, bank_id, image.version, path)
+
+    async def load_image(self, bank_id: str) -> BankImage | None:
+        return await asyncio.to_thread(self._images.load, bank_id)
 
     async def postings(self, bank_id: str, terms: Mapping[str, int]) -> Mapping[str, tuple[Int64Array, Int32Array]]:
         return await self._read_bank(postings.read_postings, bank_id, terms)

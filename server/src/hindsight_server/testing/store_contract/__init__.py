@@ -15,6 +15,7 @@ Limits and offsets are never negative here: callers refuse them.
 from hindsight_server.testing.store_contract.banks import BankContract
 from hindsight_server.testing.store_contract.concurrency import ConcurrencyContract
 from hindsight_server.testing.store_contract.facts import FactContract
+from hindsight_server.testing.store_contract.images import ImageContract, PieceContract
 from hindsight_server.testing.store_contract.machine import StoreMachine
 from hindsight_server.testing.store_contract.operations import ForgettingContract, OperationContract
 from hindsight_server.testing.store_contract.recall import RecallContract
@@ -28,6 +29,8 @@ class StoreContract(
     FinishContract,
     FactContract,
     RecallContract,
+    PieceContract,
+    ImageContract,
     OperationContract,
     ForgettingContract,
     ConcurrencyContract,
