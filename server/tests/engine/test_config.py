@@ -48,7 +48,8 @@ def test_every_setting_has_a_value() -> None:
 
 def test_what_has_no_effect_is_said() -> None:
     overrides = {"retain_mission": "people", "retain_chunk_size": 500, "enable_reranking": False}
-    assert not_applied(overrides) == ("enable_reranking", "retain_mission")
+    overrides["enable_observations"] = True
+    assert not_applied(overrides) == ("enable_observations", "retain_mission")
 
 
 def test_a_strategy_overrides_the_settings() -> None:

@@ -107,7 +107,11 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     "audit_log_enabled": _flag(False),
 }
 
-_APPLIED = frozenset({"retain_extraction_mode", "retain_chunk_size", "retain_default_strategy", "retain_strategies"})
+_APPLIED = frozenset(
+    {"retain_extraction_mode", "retain_chunk_size", "retain_default_strategy", "retain_strategies"}
+    | {"enable_text_search", "enable_temporal_retrieval", "enable_graph_retrieval", "enable_reranking"}
+    | {name for name in CONFIG_KEYS if name.startswith("recall_")}
+)
 
 
 def normalised_key(key: str) -> str:

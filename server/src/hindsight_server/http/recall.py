@@ -70,7 +70,21 @@ def recall_query(body: RecallBody) -> RecallQuery:
         chunks_max_tokens=_budget(include.chunks, 8192, "include.chunks.max_tokens"),
         source_facts=_source_facts(include.source_facts),
         trace=bool(body.trace),
+        left_open=_left_open(body),
     )
+
+
+def _left_open(body: RecallBody) -> frozenset[str]:
+    """What the body does not say, so that the bank's settings may; null for chunks says that none are wanted."""
+    include = body.include
+    open_ = {name for name in ("max_tokens", "prefer_observations") if getattr(body, name) is None}
+    if "max_tokens" not in body.model_fields_set:
+        open_.add("max_tokens")
+    if include is None or "chunks" not in include.model_fields_set:
+        open_.add("chunks")
+    elif include.chunks is not None and "max_tokens" not in include.chunks.model_fields_set:
+        open_.add("chunks_max_tokens")
+    return frozenset(open_)
 
 
 def _query_timestamp(text: str | None) -> datetime | None:

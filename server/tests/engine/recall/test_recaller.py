@@ -276,7 +276,10 @@ async def test_the_trace_says_what_every_arm_did(diary: Memory) -> None:
     ]  # fmt: skip
     assert trace["arms"][2]["ranked"][0]["id"] == outcome.results[0].fact.fact_id
     assert trace["terms"] == ["adopt", "cat", "2024"]
-    assert trace["windows"][0]["start"].startswith("2024-01-01")
+    (window,) = trace["time_windows"]
+    assert window["start"].startswith("2024-01-01")
+    assert window["end"].startswith("2024-12-31")
+    assert (window["phrase"], window["source"]) == ("2024", "query")
     assert len(trace["features"]) == len(outcome.results)
     assert trace["facts_visible"] == len(DIARY)
 

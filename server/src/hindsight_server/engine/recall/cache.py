@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +56,7 @@ _NOTHING = Postings(-1, 0, _NO_ROWS, _NO_COUNTS)
 
 @dataclass(slots=True)
 class Warm:
-    """What is kept of one bank: its newest view, posting lists, token vectors, facts of the newest version.
+    """What is kept of one bank: its newest view, posting lists, token vectors, facts of the newest version, settings.
 
     `lock` guards making the next view.
     """
@@ -65,6 +66,7 @@ class Warm:
     postings: OrderedDict[str, Postings] = field(default_factory=OrderedDict)
     vectors: OrderedDict[tuple[str, int], Int8Array] = field(default_factory=OrderedDict)
     facts: OrderedDict[int, Fact] = field(default_factory=OrderedDict)
+    config: Mapping[str, Any] = field(default_factory=dict)
     posting_bytes: int = 0
     vector_bytes: int = 0
 
@@ -137,6 +139,7 @@ class ViewCache:
         view = warm.view
         if view is not None:
             snapshot = await self._store.snapshot(bank_id, view.last_seq, view.version)
+            warm.config = snapshot.config
             if snapshot.version == view.version and not snapshot.rebuild:
                 return view
             if snapshot.version > view.version and not snapshot.rebuild:
@@ -148,6 +151,7 @@ class ViewCache:
                     warm.view = view
                     return view
         snapshot = await self._store.snapshot(bank_id, 0, 0)
+        warm.config = snapshot.config
         warm.forget()
         warm.view = await _run(len(snapshot.rows), partial(BankView.built, snapshot))
         return warm.view

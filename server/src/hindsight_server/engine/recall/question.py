@@ -48,10 +48,20 @@ _LONGEST_SPACELESS_NAME = 6
 
 @dataclass(frozen=True, slots=True)
 class AskedTime:
-    """A time that the question is about; `yearless` when the words name a day or month but no year ("in May")."""
+    """A time that the question is about.
+
+    Args:
+        yearless: whether the words name a day or month but no year ("in May").
+        phrase: the words that name it; None for a window given with the query.
+        source: ``query`` (its words), ``request`` (its `temporal_window`) or ``event`` (the words name an event).
+        event_memory_id: the memory that tells when the event was.
+    """
 
     window: TimeWindow
     yearless: bool = False
+    phrase: str | None = None
+    source: str = "query"
+    event_memory_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +102,7 @@ def parse(query: RecallQuery, analyzer: TextAnalyzer, find_times: TimeFinder, no
     notes = [f"The query was cut to {MAX_QUERY_TOKENS} tokens."] if truncated else []
     times: tuple[AskedTime, ...] = ()
     if query.temporal_window is not None:
-        times = (AskedTime(query.temporal_window),)
+        times = (AskedTime(query.temporal_window, source="request"),)
     else:
         try:
             times = tuple(_asked(mention) for mention in find_times(text, now))
@@ -114,7 +124,8 @@ def parse(query: RecallQuery, analyzer: TextAnalyzer, find_times: TimeFinder, no
 
 def _asked(mention: TimeMention) -> AskedTime:
     start, end = mention.bounds
-    return AskedTime(TimeWindow(start=start, end=end), bool(_YEARLESS.fullmatch(mention.text.strip())))
+    phrase = mention.text.strip()
+    return AskedTime(TimeWindow(start=start, end=end), bool(_YEARLESS.fullmatch(phrase)), phrase)
 
 
 def _identifiers(text: str) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from hindsight_server.domain.errors import BadRequest
 from hindsight_server.domain.fuzzy_tags import fuzzy_tags
 from hindsight_server.domain.time import find_times
 from hindsight_server.engine.recall.arms import ArmReport, Hits, skipped
+from hindsight_server.engine.recall.bank_settings import read_settings, without_arms
 from hindsight_server.engine.recall.cache import BankMoved, ViewCache
 from hindsight_server.engine.recall.exact import holds_any
 from hindsight_server.engine.recall.gather import Gathered, Gatherer, guarded
@@ -31,7 +32,7 @@ from hindsight_server.engine.recall.results import ResultBuilder
 from hindsight_server.engine.recall.run import Run
 from hindsight_server.engine.recall.scope import scope_of
 from hindsight_server.engine.recall.settings import RecallSettings
-from hindsight_server.engine.recall.types import ArmStatus, Budget, RecallOutcome, RecallQuery
+from hindsight_server.engine.recall.types import ArmStatus, RecallOutcome, RecallQuery
 from hindsight_server.engine.recall.view import Int32Array
 from hindsight_server.ports.analyzer import TextAnalyzer
 from hindsight_server.ports.clock import Clock
@@ -93,7 +94,6 @@ class Recaller:
             ``outcome = await recaller.recall("ann", RecallQuery(query="Where does Ann live?"))``
         """
         started = time.monotonic()
-        _check(query)
         try:
             return await self._recall(bank_id, query, started, repeated=False)
         except BankMoved:
@@ -102,25 +102,28 @@ class Recaller:
     async def _recall(self, bank_id: str, query: RecallQuery, started: float, *, repeated: bool) -> RecallOutcome:
         question = parse(query, self._analyzer, find_times, query.query_timestamp or self._clock.now())
         warm, view = await self._cache.get(bank_id)
+        settings, query = read_settings(warm.config, query)
         scoping = partial(scope_of, view, types=query.types, tags=query.tags, time=query.time_filter)
         inline = len(view) < _INLINE_ROWS and not fuzzy_tags(query.tags)
         scope = scoping() if inline else await asyncio.to_thread(scoping)
         run = Run(
             bank_id=bank_id,
             query=query,
-            question=question,
+            settings=settings,
+            question=without_arms(question, settings.off),
             warm=warm,
             scope=scope,
             started=started,
             repeated=repeated,
         )
+        _check(run)
         run.lap("view")
-        gathered = await self._gatherer.gather(bank_id, warm, view, question, run.until, strict=not repeated)
+        gathered = await self._gatherer.gather(bank_id, warm, view, run.question, run.until, strict=not repeated)
         run.lap("gather")
         first = await asyncio.to_thread(first_pass, self._inputs(run, gathered))
         run.lap("search")
         exact = await self._exact_rows(run, first)
-        compared, reranker = None, skipped("reranker", "the budget is low" if run.low else "no word vectors")
+        compared, reranker = None, skipped("reranker", run.uncompared or "no word vectors")
         words = self._query_words(run, gathered, first)
         if words is not None:
             compared, reranker = await self._compare(run, first, words)
@@ -140,7 +143,7 @@ class Recaller:
             limits=run.limits_to_fill(),
             weights=self._weights,
             until=run.until,
-            missing=gathered.missing,
+            missing={**gathered.missing, **run.settings.off},
         )
 
     async def _exact_rows(self, run: Run, first: FirstPass) -> Int32Array:
@@ -161,7 +164,7 @@ class Recaller:
                 " use min_scores.final.",
                 field="min_scores.reranker",
             )
-        if run.low or encoding is None or tokens is None or not tokens.words or not len(first.rows):
+        if run.uncompared or encoding is None or tokens is None or not tokens.words or not len(first.rows):
             return None
         stems = [self._analyzer.stem(word) for word in tokens.words]
         return QueryWords(encoding.space, tokens.vectors, word_weights(stems, first.rarity))
@@ -184,9 +187,9 @@ class Recaller:
         return compared, ArmReport("reranker", ArmStatus.OK, hits, time.monotonic() - began)
 
 
-def _check(query: RecallQuery) -> None:
-    if query.budget is Budget.LOW and query.min_scores.reranker is not None:
+def _check(run: Run) -> None:
+    if run.uncompared and run.query.min_scores.reranker is not None:
         raise BadRequest(
-            "min_scores.reranker needs a reranker, and budget 'low' runs none; use 'mid', or min_scores.final.",
+            f"min_scores.reranker needs a reranker, and {run.uncompared}, or use min_scores.final.",
             field="min_scores.reranker",
         )

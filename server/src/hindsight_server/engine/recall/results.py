@@ -6,11 +6,12 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 
 from hindsight_server.domain.model import Fact
-from hindsight_server.engine.recall.arms import ArmReport, floor_of
+from hindsight_server.engine.recall.arms import ArmReport, floor_of, spans
 from hindsight_server.engine.recall.cache import BankMoved, ViewCache
 from hindsight_server.engine.recall.features import FIRST
 from hindsight_server.engine.recall.fill import fitting
@@ -26,6 +27,8 @@ from hindsight_server.engine.recall.types import (
     RecallTrace,
     ScoredFact,
     Scores,
+    TimeWindow,
+    TracedWindow,
 )
 from hindsight_server.engine.recall.view import FACT_TYPES, Int32Array
 from hindsight_server.ports.analyzer import TextAnalyzer
@@ -101,7 +104,7 @@ class ResultBuilder:
             query=run.question.text,
             query_truncated=run.question.truncated,
             terms=run.question.terms,
-            windows=tuple(asked.window for asked in run.question.times),
+            time_windows=_windows(run),
             arms=tuple(arms),
             degraded=tuple(arm.name for arm in arms if arm.status in (ArmStatus.FAILED, ArmStatus.LATE)),
             notes=_notes(run, reports, first),
@@ -173,6 +176,24 @@ def _notes(run: Run, reports: Sequence[ArmReport], first: FirstPass) -> tuple[st
     if run.query.trace and first.skipped_terms:
         notes.append(f"In more than half the bank, therefore not searched: {', '.join(first.skipped_terms)}.")
     return tuple(notes)
+
+
+def _windows(run: Run) -> tuple[TracedWindow, ...]:
+    asked = run.question.times
+    used = spans(run.scope, asked) if asked else []
+    return tuple(
+        TracedWindow(
+            window=TimeWindow(start=_moment(span[0]), end=_moment(span[1])),
+            phrase=one.phrase,
+            source=one.source,
+            event_memory_id=one.event_memory_id,
+        )
+        for one, span in zip(asked, used, strict=True)
+    )
+
+
+def _moment(seconds: float) -> datetime | None:
+    return datetime.fromtimestamp(seconds, UTC) if math.isfinite(seconds) else None
 
 
 def _feature_rows(first: FirstPass, ranked: Ranked, places: Int32Array) -> tuple[dict[str, float], ...]:

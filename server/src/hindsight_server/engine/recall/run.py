@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 
+from hindsight_server.engine.recall.bank_settings import BankSettings
 from hindsight_server.engine.recall.cache import Warm
 from hindsight_server.engine.recall.question import Question
-from hindsight_server.engine.recall.ranking import LIMITS, Limits
+from hindsight_server.engine.recall.ranking import Limits
 from hindsight_server.engine.recall.scope import Scope
 from hindsight_server.engine.recall.types import Budget, RecallQuery
 
@@ -17,7 +18,7 @@ _MOST_CANDIDATES = 2000
 
 @dataclass(slots=True, kw_only=True)
 class Run:
-    """The query, read; what it may see; and how long each stage took.
+    """The query, read and completed by the bank's settings; what it may see; and how long each stage took.
 
     Args:
         warm: what the cache keeps of the bank.
@@ -27,6 +28,7 @@ class Run:
 
     bank_id: str
     query: RecallQuery
+    settings: BankSettings
     question: Question
     warm: Warm
     scope: Scope
@@ -41,12 +43,15 @@ class Run:
         return self.started + self.query.deadline_seconds
 
     @property
-    def low(self) -> bool:
-        return self.query.budget is Budget.LOW
+    def uncompared(self) -> str | None:
+        """Why no candidates are to be compared word by word; None when they are."""
+        if self.query.budget is Budget.LOW:
+            return "budget 'low' runs none; use 'mid'"
+        return None if self.settings.compares else "the bank's settings turn it off (enable_reranking)"
 
     @property
     def limits(self) -> Limits:
-        return LIMITS[self.query.budget]
+        return self.settings.limits
 
     def limits_to_fill(self) -> Limits:
         """The budget's limits, with as many candidates as the token budget is likely to hold."""

@@ -91,6 +91,8 @@ class RecallQuery:
         chunks_max_tokens: token budget of the chunks to include; None includes none.
         source_facts: budgets of the source facts to include; None includes none.
         trace: fill the ranked lists of the trace (its timings and notes are always there).
+        left_open: options that the caller did not give, among ``max_tokens``, ``prefer_observations``, ``chunks``
+            (whether any are included) and ``chunks_max_tokens``; where the bank has a setting for one, that counts.
         deadline_seconds: a model that still loads, or an arm that is late, is waited for no longer than this.
     """
 
@@ -108,6 +110,7 @@ class RecallQuery:
     chunks_max_tokens: int | None = None
     source_facts: SourceFactsOption | None = None
     trace: bool = False
+    left_open: frozenset[str] = frozenset()
     deadline_seconds: float = 8.0
 
 
@@ -175,6 +178,23 @@ class ArmTrace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TracedWindow:
+    """A time that the search looked at.
+
+    Args:
+        window: as it was used: a month without a year is that of a year that has facts.
+        phrase: the words that name it; None for a window given with the query.
+        source: ``query`` (its words), ``request`` (its `temporal_window`) or ``event`` (the words name an event).
+        event_memory_id: the memory that tells when the event was.
+    """
+
+    window: TimeWindow
+    phrase: str | None = None
+    source: str = "query"
+    event_memory_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecallTrace:
     """How a recall came to its answer.
 
@@ -182,7 +202,7 @@ class RecallTrace:
         query: the words that were searched (cut, when `query_truncated`).
         degraded: names of the arms that failed or were late.
         notes: in plain words, what was left out or cut, and why.
-        windows: times found in the words, or given.
+        time_windows: times found in the words, or given.
         candidates: facts that were ranked.
         stage_seconds: wall time of each stage.
         features: for the first results, the value of each ranking feature (only when traced).
@@ -191,7 +211,7 @@ class RecallTrace:
     query: str
     query_truncated: bool = False
     terms: tuple[str, ...] = ()
-    windows: tuple[TimeWindow, ...] = ()
+    time_windows: tuple[TracedWindow, ...] = ()
     arms: tuple[ArmTrace, ...] = ()
     degraded: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -207,7 +227,7 @@ class RecallTrace:
             "query": self.query,
             "query_truncated": self.query_truncated,
             "terms": list(self.terms),
-            "windows": [{"start": _iso(window.start), "end": _iso(window.end)} for window in self.windows],
+            "time_windows": [_window_dict(one) for one in self.time_windows],
             "arms": [_arm_dict(arm) for arm in self.arms],
             "degraded": list(self.degraded),
             "notes": list(self.notes),
@@ -221,6 +241,16 @@ class RecallTrace:
 
 def _iso(value: datetime | None) -> str | None:
     return value.isoformat() if value else None
+
+
+def _window_dict(traced: TracedWindow) -> dict[str, Any]:
+    known = {
+        "start": _iso(traced.window.start),
+        "end": _iso(traced.window.end),
+        "phrase": traced.phrase,
+        "source": traced.source,
+    }
+    return known if traced.event_memory_id is None else {**known, "event_memory_id": traced.event_memory_id}
 
 
 def _arm_dict(arm: ArmTrace) -> dict[str, Any]:

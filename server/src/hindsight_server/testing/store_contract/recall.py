@@ -11,6 +11,7 @@ from hindsight_server.ports.records import (
     FLAG_PENDING,
     FLAG_QUESTION,
     FLAG_TIME_EXPRESSION,
+    BankChange,
     FactChange,
     FactRow,
 )
@@ -85,6 +86,14 @@ class RecallContract:
             0,
             False,
         )
+
+    async def test_settings_of_the_bank_come_along(self, store: Store) -> None:
+        await put(store, "b", "d", "one")
+        first = await store.snapshot("b", 0, 0)
+        assert first.config == {}
+        await store.save_bank("b", BankChange(config={"x": 1}), later(1))
+        again = await store.snapshot("b", first.rows[-1].seq, first.version)
+        assert (again.config, len(again.rows)) == ({"x": 1}, 0)
 
     async def test_only_what_is_new(self, store: Store) -> None:
         await put(store, "b", "d1", "one")
