@@ -360,6 +360,7 @@ class Snapshot:
         vectors: for each space, the `seq`s (ascending, above the mark) and the matrix, shape (n, dimension).
         removed: `seq`s that ceased to exist since the mark's version.
         rebuild: True when the mark is too old to tell; then everything is in `rows` and `vectors`.
+        complete: False when a limit left out later rows; the mark for them is the last row's `seq` with `version`.
         config: the bank's own settings, as of now.
     """
 
@@ -368,4 +369,21 @@ class Snapshot:
     vectors: Mapping[str, tuple[Int64Array, Float32Array]]
     removed: Int64Array
     rebuild: bool = False
+    complete: bool = True
     config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BankImage:
+    """What a reader worked out from all of a bank, kept so that the next start need not do it again.
+
+    Args:
+        version, last_seq: the mark that it was made at: what came after is read as a snapshot.
+        arrays: by name; of plain number types.
+        texts: by name.
+    """
+
+    version: int
+    last_seq: int
+    arrays: Mapping[str, npt.NDArray[Any]]
+    texts: Mapping[str, Sequence[str]]

@@ -16,16 +16,19 @@ from hindsight_server.ports.embedder import Int8Array
 from hindsight_server.ports.records import FactRow, Float32Array, Int64Array, Snapshot
 
 _NO_SEQS: Int64Array = np.empty(0, np.int64)
+_LAST = 2**63 - 1
 
 
-def read_snapshot(connection: apsw.Connection, bank_id: str, after_seq: int, after_version: int) -> Snapshot:
+def read_snapshot(
+    connection: apsw.Connection, bank_id: str, after_seq: int, after_version: int, *, limit: int | None = None
+) -> Snapshot:
     """Raises BankNotFound."""
     mark = one_row(connection, "snapshots.mark", (bank_id,))
     if mark is None:
         raise BankNotFound(bank_id)
     version, removed_since, settings = mark
     config = from_json(settings)
-    if after_version == version:
+    if after_version == version and limit is None:
         return Snapshot(version=version, rows=(), vectors={}, removed=_NO_SEQS, config=config)
     fresh = (after_seq, after_version) == (0, 0)
     rebuild = not fresh and not removed_since <= after_version <= version
@@ -34,9 +37,19 @@ def read_snapshot(connection: apsw.Connection, bank_id: str, after_seq: int, aft
     else:
         gone = connection.execute(sql("snapshots.removed"), (bank_id, after_version, after_seq))
         removed = np.array([seq for (seq,) in gone], np.int64)
-    rows = _read_rows(connection, bank_id, after_seq)
-    vectors = _read_vectors(connection, bank_id, after_seq, rows)
-    return Snapshot(version=version, rows=rows, vectors=vectors, removed=removed, rebuild=rebuild, config=config)
+    rows = _read_rows(connection, bank_id, after_seq, -1 if limit is None else limit)
+    complete = limit is None or len(rows) < limit
+    until = _LAST if complete else rows[-1].seq
+    vectors = _read_vectors(connection, bank_id, (after_seq, until), rows)
+    return Snapshot(
+        version=version,
+        rows=rows,
+        vectors=vectors,
+        removed=removed,
+        rebuild=rebuild,
+        complete=complete,
+        config=config,
+    )
 
 
 def read_token_vectors(
@@ -49,7 +62,7 @@ def read_token_vectors(
     }
 
 
-def _read_rows(connection: apsw.Connection, bank_id: str, after_seq: int) -> list[FactRow]:
+def _read_rows(connection: apsw.Connection, bank_id: str, after_seq: int, limit: int) -> list[FactRow]:
     # Most facts share their document, speaker, tags and entities with others: one object each keeps the memory small.
     shared: dict[str, str] = {}
     lists: dict[str, tuple[str, ...]] = {}
@@ -58,7 +71,7 @@ def _read_rows(connection: apsw.Connection, bank_id: str, after_seq: int) -> lis
     for (
         seq, fact_type, document_id, turn_index, context, session, speaker, role,
         mentioned_at, occurred_start, occurred_end, length, tokens, flags, proof_count, tags, entities,
-    ) in connection.execute(sql("snapshots.rows"), (bank_id, after_seq)):  # fmt: skip
+    ) in connection.execute(sql("snapshots.rows"), (bank_id, after_seq, limit)):  # fmt: skip
         tag_tuple = lists.get(tags)
         if tag_tuple is None:
             tag_tuple = lists[tags] = tuple(from_json(tags))
@@ -90,10 +103,10 @@ def _read_rows(connection: apsw.Connection, bank_id: str, after_seq: int) -> lis
 
 
 def _read_vectors(
-    connection: apsw.Connection, bank_id: str, after_seq: int, rows: Sequence[FactRow]
+    connection: apsw.Connection, bank_id: str, span: tuple[int, int], rows: Sequence[FactRow]
 ) -> dict[str, tuple[Int64Array, Float32Array]]:
     by_space: dict[str, tuple[list[int], list[bytes]]] = {}
-    for seq, space, vector in connection.execute(sql("snapshots.vectors"), (bank_id, after_seq)):
+    for seq, space, vector in connection.execute(sql("snapshots.vectors"), (bank_id, *span)):
         held = by_space.get(space)
         if held is None:
             held = by_space[space] = ([], [])

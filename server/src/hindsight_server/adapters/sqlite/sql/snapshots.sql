@@ -7,9 +7,10 @@ SELECT seq, fact_type, document_id, turn_index, context, session, speaker, role,
 FROM facts
 WHERE bank_id = ? AND seq > ? AND state != 'invalidated'
 ORDER BY seq
+LIMIT ?
 
 -- name: vectors
-SELECT seq, space, vector FROM vectors WHERE bank_id = ? AND seq > ? ORDER BY seq
+SELECT seq, space, vector FROM vectors WHERE bank_id = ? AND seq > ? AND seq <= ? ORDER BY seq
 
 -- name: removed
 SELECT seq FROM removed WHERE bank_id = ? AND version > ? AND seq <= ? ORDER BY seq
@@ -28,3 +29,9 @@ DELETE FROM removed WHERE bank_id = ?
 
 -- name: removed_since
 UPDATE banks SET removed_since = ? WHERE bank_id = ?
+
+-- name: image_fits
+SELECT 1
+FROM banks AS b
+WHERE b.bank_id = :bank_id AND b.removed_since <= :version AND b.version >= :version
+    AND NOT EXISTS (SELECT 1 FROM removed AS r WHERE r.bank_id = :bank_id AND r.version > :version)
