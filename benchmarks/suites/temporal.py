@@ -146,15 +146,16 @@ def judge(question: TimedQuestion, answer: dict[str, Any], happened: Happened) -
 def ask_all(url: str, questions: Sequence[TimedQuestion]) -> list[Judged]:
     """Store the suite in a bank of its own and ask every question."""
     happened = load_happened()
-    with httpx.Client(base_url=f"{url}/v1/default/banks/suite-temporal-{int(time.time())}", timeout=300.0) as bank:
+    bank = f"/v1/default/banks/suite-temporal-{int(time.time())}"
+    with httpx.Client(base_url=url, timeout=300.0) as client:
         for batch in batches(load_suite("temporal").items):
-            bank.post("/memories", json={"items": batch}).raise_for_status()
+            client.post(f"{bank}/memories", json={"items": batch}).raise_for_status()
         judged = []
         for one in questions:
             body = {"query": one.question, "query_timestamp": one.query_timestamp, "trace": True}
-            answer = bank.post("/memories/recall", json=body).raise_for_status().json()
+            answer = client.post(f"{bank}/memories/recall", json=body).raise_for_status().json()
             judged.append(judge(one, answer, happened))
-        bank.delete("").raise_for_status()
+        client.delete(bank).raise_for_status()
     return judged
 
 
