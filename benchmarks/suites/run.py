@@ -116,6 +116,7 @@ async def measure(
     split = [f"{name}: {one.snippet!r}" for name, one in pointers if not found(one, stored)]
     if arguments.baseline:
         rankings |= plain(facts, questions, analyzer, arguments.embeddings)
+    late = [(question, row) for question, row in zip(questions, rankings["recall"], strict=True) if row["R@10"] < 1]
     return {
         "suite": suite.name,
         "half": arguments.half,
@@ -125,6 +126,7 @@ async def measure(
         "in_no_single_fact": split,
         "scores": {name: kinds(questions, rows) for name, rows in rankings.items()},
         "differences": differences(questions, rankings),
+        "misses": [f"{one.id} {row['R@10']:.2f} {one.question}" for one, row in late] if arguments.misses else [],
     }
 
 
@@ -166,6 +168,8 @@ def show(report: dict[str, Any]) -> None:
     )
     for line in split if report["half"] == "dev" else ():
         print(f"  not in one fact: {line}")
+    for line in report["misses"]:
+        print(f"  not all in the first ten: {line}")
     print(f"{'ranking':8} {'kind':14} {'n':>4} " + " ".join(f"{name:>8}" for name in MEASURES))
     for ranking, groups in report["scores"].items():
         for kind, row in groups.items():
@@ -183,9 +187,12 @@ def main() -> None:
     parser.add_argument("--url", help="a running server; without it, a fresh one is started and ended")
     parser.add_argument("--embeddings", default="local", choices=["local", "hashing"], help="of the server")
     parser.add_argument("--baseline", action="store_true", help="compare to plain fusion over the same facts")
+    parser.add_argument("--misses", action="store_true", help="list what the first ten lack; of the dev half only")
     parser.add_argument("--check", action="store_true", help="only check the files, without a server")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     arguments = parser.parse_args()
+    if arguments.misses and arguments.half != "dev":
+        parser.error("--misses shows questions, and nobody looks at frozen ones; use it with --half dev")
     try:
         suite, questions = load_suite(arguments.suite), load_questions(arguments.suite, arguments.half)
     except SuiteError as error:
