@@ -7,7 +7,8 @@ OverflowError for dates that do not exist.
 from __future__ import annotations
 
 import calendar
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 
 from hindsight_server.domain.time.mention import Grain
@@ -27,16 +28,30 @@ _PARTS_OF_DAY = {
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of wall-clock time: naive, both ends inside it."""
+    """A stretch of wall-clock time: naive, both ends inside it.
+
+    Args:
+        repeats: what the words name comes again every ``WEEK``, ``MONTH`` or ``YEAR`` ("Friday", "the 5th", "May"), and
+            this is only the nearest; None when they mean this one.
+        again: what comes again every year, in a given year.
+    """
 
     start: datetime
     end: datetime
     grain: Grain
     is_relative: bool = True
-    has_year: bool = True
+    repeats: Grain | None = None
+    again: Callable[[int], Span] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def has_year(self) -> bool:
+        return self.repeats is not Grain.YEAR
 
     def absolute(self) -> Span:
-        return Span(self.start, self.end, self.grain, False, self.has_year)
+        return replace(self, is_relative=False)
+
+    def repeating(self, grain: Grain) -> Span:
+        return replace(self, repeats=grain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +117,24 @@ def season(year: int, name: str) -> Span:
 def quarter(year: int, number: int) -> Span:
     """A quarter; numbers outside 1 to 4 count on into other years."""
     return months(year, 3 * number - 2, 3, Grain.QUARTER)
+
+
+def half(year: int, number: int) -> Span:
+    """The first or second half of a year."""
+    if number not in (1, 2):
+        raise ValueError("a year has two halves")
+    return months(year, 6 * number - 5, 6, Grain.SEASON)
+
+
+def easter(year: int) -> date:
+    """Easter Sunday of the Gregorian calendar (the algorithm of Meeus, Jones and Butcher)."""
+    golden, century, rest = year % 19, year // 100, year % 100
+    leap = (century - (century + 8) // 25 + 1) // 3
+    moon = (19 * golden + century - century // 4 - leap + 15) % 30
+    sunday = (32 + 2 * (century % 4) + 2 * (rest // 4) - moon - rest % 4) % 7
+    late = (golden + 11 * moon + 22 * sunday) // 451
+    month, day = divmod(moon + sunday - 7 * late + 114, 31)
+    return date(year, month, day + 1)
 
 
 def year(number: int) -> Span:
@@ -202,6 +235,21 @@ def nearest_weekday(number: int, anchor: Anchor) -> Span:
     if back and anchor.looks_ahead:
         return day(anchor.day + timedelta(days=7 - back))
     return day(anchor.day - timedelta(days=back))
+
+
+def nearest_weekend(anchor: Anchor) -> Span:
+    """The weekend named without more: this one when it has begun or the text looks ahead, else the latest."""
+    begun = anchor.day.weekday() >= 5
+    return weekend(anchor.day if begun or anchor.looks_ahead else anchor.day - timedelta(weeks=1))
+
+
+def nearest_season(name: str, anchor: Anchor) -> Span:
+    """The season named without more: the one that is on, else the latest, or the coming one for the future."""
+    for year in (anchor.day.year, anchor.day.year - 1):
+        on = season(year, name)
+        if on.start.date() <= anchor.day <= on.end.date():
+            return on
+    return season_shifted(name, 1 if anchor.looks_ahead else -1, anchor.day)
 
 
 def nearest_year(month_number: int, day_number: int, anchor: Anchor) -> int:

@@ -3,46 +3,49 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 
 from hindsight_server.domain.model import Interval
-from hindsight_server.domain.time import chinese, context, english, numeric
+from hindsight_server.domain.time import surroundings as around
 from hindsight_server.domain.time.calendar import Anchor, Span
-from hindsight_server.domain.time.context import Found
+from hindsight_server.domain.time.context import Context
+from hindsight_server.domain.time.grammar import DATE_DIGITS, DIGITS, Grammar, grammar_of
 from hindsight_server.domain.time.mention import TimeMention
 from hindsight_server.domain.time.rule import Rule
+from hindsight_server.domain.time.surroundings import Found
 
 _WORD = re.compile(r"[a-z]+\d?")
+_ANY_WORD = re.compile(r"[^\W\d_]+\d?")
 _SPOT = re.compile(r"([^\W\d_]+\d?)|\d+")
 _DIGIT = re.compile(r"\d")
-_DIGITS, _DATE_DIGITS = "#", "#-"
-_WORD_RULES = (*numeric.RULES, *english.RULES)
-_ON = {
-    trigger: [(number, rule) for number, rule in enumerate(_WORD_RULES) if trigger in rule.triggers]
-    for trigger in frozenset().union(*(rule.triggers for rule in _WORD_RULES))
-}
-"""The rules to try at a word, with their numbers."""
+_SENTENCE_END = re.compile(r"[.!?;]\s|[。！？；\n]")
 _NO_RULES: list[tuple[int, Rule]] = []
-_DATE_SIGNS = frozenset("-/.")
-_ON_DATE_DIGITS = _ON[_DATE_DIGITS] + _ON[_DIGITS]
-_ENGLISH_TRIGGERS = frozenset(_ON) - {_DIGITS, _DATE_DIGITS}
-_CHINESE_TRIGGERS = frozenset().union(*(rule.triggers for rule in chinese.RULES))
+_DATE_SIGNS = frozenset("-/.– ")
 # Full-width digits and traditional characters, one for one, so that positions stay what they are.
 _READABLE = str.maketrans(
-    "０１２３４５６７８９：／週禮後個兩過點號鐘時這國慶聖誕勞動節兒從會將準備計劃",
-    "0123456789:/周礼后个两过点号钟时这国庆圣诞劳动节儿从会将准备计划",
+    "０１２３４５６７８９：／週禮後個兩過點號鐘時這國慶聖誕勞動節兒從會將準備計劃間幾內開來當屆結婚學畢業買鬧歲",
+    "0123456789:/周礼后个两过点号钟时这国庆圣诞劳动节儿从会将准备计划间几内开来当届结婚学毕业买闹岁",
 )
 _YEARS = range(1000, 3000)  # what lies outside is no date of anybody's memory, and zone arithmetic may fail there
 
 
-def find_times(text: str, anchor: datetime) -> list[TimeMention]:
-    """Find the English and Chinese time expressions of a text, in order, without overlaps.
+def readable(text: str) -> str:
+    """The text as the rules read it: full-width digits and traditional characters replaced, one for one."""
+    return text if text.isascii() else text.translate(_READABLE)
 
-    Coarse expressions cover all of what they name ("2015" is that year). Relative ones are counted from `anchor` in its
-    time zone. Weeks begin on Monday; "last Friday" is the latest before today, "next Friday" that of next week. A
-    weekday or month without a year is the latest one, or the coming one where the text speaks of the future.
-    Impossible dates are left out. Never raises for any text.
+
+def find_times(text: str, anchor: datetime) -> list[TimeMention]:
+    """Find the time expressions of a text, in order, without overlaps.
+
+    A text is read as English with Chinese, unless its words tell of Spanish, French, German or Portuguese, or its
+    letters of Japanese. Coarse expressions cover all of what they name ("2015" is that year). Relative ones are counted
+    from `anchor` in its time zone. Weeks begin on Monday; "last Friday" is the latest before today, "next Friday" that
+    of next week. A weekday or month without a year is the latest one, or the coming one where the sentence speaks of
+    the future. Impossible dates, habits ("every Monday") and phrases that only look like times are left out. Never
+    raises for any text. `docs/explanation/time.md` has all rules.
 
     Args:
         text: any text.
@@ -52,23 +55,70 @@ def find_times(text: str, anchor: datetime) -> list[TimeMention]:
         >>> [one.text for one in find_times("I ran yesterday and last May", datetime(2024, 3, 5, tzinfo=UTC))]
         ['yesterday', 'last May']
     """
-    written = text
-    if not text.isascii():
-        text = text.translate(_READABLE)
+    written, text = text, readable(text)
     lowered = text.lower()
-    words = set(_WORD.findall(lowered))
-    matches = _matches(text, words)
+    words = set((_WORD if text.isascii() else _ANY_WORD).findall(lowered))
+    grammar = grammar_of(words, text)
+    matches = _matches(grammar, text, words)
     if not matches:
         return []
     if anchor.tzinfo is None:
         anchor = anchor.replace(tzinfo=UTC)
-    ahead = english.looks_ahead(text, lowered, words) or bool(chinese.LOOKS_AHEAD.search(text))
-    back = not ahead and bool(english.LOOKS_BACK.search(text) or chinese.LOOKS_BACK.search(text))
-    found = _resolve(matches, Anchor(anchor, ahead, back))
-    found = context.ranges(text, [context.refined(text, one) for one in found if not context.recurs(text, one[0])])
-    found = _apart([context.stepped(text, one) for one in found])
+    context, said = grammar.context, _Said(grammar.context, text, lowered, anchor)
+    found = [around.refined(context, text, one) for one in _resolve(matches, said) if not _is_general(said, one)]
+    found = around.ranges(context, text, around.nested(context, text, found), Anchor(anchor))
+    found = _apart([around.stepped(context, text, one) for one in found])
     zone = anchor.tzinfo or UTC
-    return [mention for one in found if (mention := _mention(written, one, zone))]
+    return [mention for one in found if (mention := _mention(context, written, text, one, zone))]
+
+
+@dataclass(slots=True)
+class _Said:
+    """A text, sentence by sentence: whether it speaks of the future, of the past, of habits.
+
+    Positions are asked for in rising order of sentences, so that each is looked at once.
+    """
+
+    context: Context
+    text: str
+    lowered: str
+    moment: datetime
+    ends: list[int] = field(default_factory=list)
+    anchors: dict[int, Anchor] = field(default_factory=dict)
+    habits: dict[int, bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.ends = [0, *(end.end() for end in _SENTENCE_END.finditer(self.text)), len(self.text)]
+
+    def _sentence(self, at: int) -> tuple[int, int]:
+        number = min(bisect_right(self.ends, at), len(self.ends) - 1)
+        return self.ends[number - 1], self.ends[number]
+
+    def anchor(self, at: int) -> Anchor:
+        """The moment, with the tense of the sentence around a position."""
+        start, end = self._sentence(at)
+        known = self.anchors.get(start)
+        if known is None:
+            lowered, context = self.lowered[start:end], self.context
+            ahead = any(word in lowered for word in context.ahead_words) and bool(
+                context.ahead.search(self.text, start, end)
+            )
+            back = not ahead and bool(context.back.search(self.text, start, end))
+            known = self.anchors[start] = Anchor(self.moment, ahead, back)
+        return known
+
+    def of_habit(self, at: int) -> bool:
+        start, end = self._sentence(at)
+        if start not in self.habits:
+            self.habits[start] = bool(self.context.habit.search(self.text, start, end))
+        return self.habits[start]
+
+
+def _is_general(said: _Said, found: Found) -> bool:
+    """Whether the expression names a habit: "every Friday", "on Friday I usually swim"."""
+    if around.recurs(said.context, said.text, found[0]):
+        return True
+    return found[2].repeats is not None and said.of_habit(found[0])
 
 
 def _apart(found: list[Found]) -> list[Found]:
@@ -81,39 +131,40 @@ def _apart(found: list[Found]) -> list[Found]:
     return apart
 
 
-def _matches(text: str, words: set[str]) -> list[tuple[Rule, re.Match[str]]]:
+def _matches(grammar: Grammar, text: str, words: set[str]) -> list[tuple[Rule, re.Match[str]]]:
     """All matches of all rules; a text without time words costs two quick scans.
 
     A text is not searched with every pattern, which would cost more than all else that is done with it: where a trigger
     stands, its rules are tried there and at the few words before it.
     """
     matches: list[tuple[Rule, re.Match[str]]] = []
-    if not words.isdisjoint(_ENGLISH_TRIGGERS) or _DIGIT.search(text):
-        matches = _at_words(text)
+    if not words.isdisjoint(grammar.words) or _DIGIT.search(text):
+        matches = _at_words(grammar, text)
     if not text.isascii():
-        characters = _CHINESE_TRIGGERS.intersection(text)
-        for rule in chinese.RULES:
+        characters = grammar.characters.intersection(text)
+        for rule in grammar.spaceless if characters else ():
             if not rule.triggers.isdisjoint(characters):
                 matches += [(rule, match) for match in rule.pattern.finditer(text)]
     return matches
 
 
-def _at_words(text: str) -> list[tuple[Rule, re.Match[str]]]:
+def _at_words(grammar: Grammar, text: str) -> list[tuple[Rule, re.Match[str]]]:
     """The matches of the rules for words and digits, those of one rule without overlaps."""
     matches: list[tuple[Rule, re.Match[str]]] = []
     starts: list[int] = []
-    untried = [0] * len(_WORD_RULES)  # for each rule the first word at which it was not tried
-    free = [0] * len(_WORD_RULES)  # for each rule where its last match ends
+    untried = [0] * grammar.size  # for each rule the first word at which it was not tried
+    free = [0] * grammar.size  # for each rule where its last match ends
+    on, on_digits = grammar.on, grammar.on[DIGITS]
+    on_date_digits = grammar.on[DATE_DIGITS] + on_digits
     for place, spot in enumerate(_SPOT.finditer(text)):
-        starts.append(spot.start())
+        start = spot.start()
+        starts.append(start)
         if spot.lastindex:
-            rules = _ON.get(spot[0].lower(), _NO_RULES)
+            rules = on.get(spot[0].lower(), _NO_RULES)
         else:
-            rules = _ON_DATE_DIGITS if text[spot.end() : spot.end() + 1] in _DATE_SIGNS else _ON[_DIGITS]
+            rules = on_date_digits if text[spot.end() : spot.end() + 1] in _DATE_SIGNS else on_digits
         for number, rule in rules:
-            at = place - rule.lead
-            if at < untried[number]:
-                at = untried[number]
+            at = max(place - rule.lead, untried[number])
             untried[number] = place + 1
             while at <= place:
                 if starts[at] >= free[number] and (match := rule.pattern.match(text, starts[at])):
@@ -123,16 +174,17 @@ def _at_words(text: str) -> list[tuple[Rule, re.Match[str]]]:
     return matches
 
 
-def _resolve(matches: Iterable[tuple[Rule, re.Match[str]]], anchor: Anchor) -> list[Found]:
+def _resolve(matches: Iterable[tuple[Rule, re.Match[str]]], said: _Said) -> list[Found]:
     """Every match that means a time; of those that overlap the first, then the longest.
 
-    What reads as a date but is none ("30 Feb 2023") keeps shorter readings from its place.
+    What reads as a date but is none ("30 Feb 2023"), and phrases that are no times, keep shorter readings from their
+    place.
     """
-    candidates: list[tuple[int, int, Span | None]] = []
+    candidates: list[tuple[int, int, Span | None]] = _skipped(said)
     for rule, match in matches:
         span: Span | None
         try:
-            span = rule.resolve(match, anchor)
+            span = rule.resolve(match, said.anchor(match.start()))
             if span is None:
                 continue
         except (ValueError, OverflowError):
@@ -150,16 +202,27 @@ def _resolve(matches: Iterable[tuple[Rule, re.Match[str]]], anchor: Anchor) -> l
     return chosen
 
 
-def _mention(text: str, found: Found, zone: tzinfo) -> TimeMention | None:
+def _skipped(said: _Said) -> list[tuple[int, int, Span | None]]:
+    found: list[tuple[int, int, Span | None]] = []
+    for phrase in said.context.skipped:
+        at = said.lowered.find(phrase)
+        while at >= 0:
+            found.append((at, at + len(phrase), None))
+            at = said.lowered.find(phrase, at + len(phrase))
+    return found
+
+
+def _mention(context: Context, written: str, text: str, found: Found, zone: tzinfo) -> TimeMention | None:
     start, end, span = found
     if span.start > span.end or span.start.year not in _YEARS or span.end.year not in _YEARS:
         return None
     return TimeMention(
         start=start,
         end=end,
-        text=text[start:end],
+        text=written[start:end],
         interval=Interval(start=span.start.replace(tzinfo=zone), end=span.end.replace(tzinfo=zone)),
         grain=span.grain,
         is_relative=span.is_relative,
-        relation=context.relation(text, start, end),
+        is_yearless=not span.has_year,
+        relation=around.relation(context, text, start, end),
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from hindsight_server.domain.model import Interval
+
+_TICK = timedelta(microseconds=1)
 
 
 class Grain(StrEnum):
@@ -47,6 +49,7 @@ class TimeMention:
         grain: how exact it is given.
         is_relative: whether it depends on when it was said.
         relation: the side of the interval that is meant.
+        is_yearless: whether it comes again every year ("in May"), and the interval is only the nearest.
     """
 
     start: int
@@ -56,16 +59,17 @@ class TimeMention:
     grain: Grain
     is_relative: bool
     relation: Relation = Relation.AT
+    is_yearless: bool = False
 
     @property
     def bounds(self) -> tuple[datetime | None, datetime | None]:
-        """What the text speaks of, None for an open side: "since 2015" is (2015-01-01, None)."""
+        """What the text speaks of; None is an open side: "since 2015" is (2015-01-01, None)."""
         if self.relation is Relation.SINCE:
             return self.interval.start, None
         if self.relation is Relation.AFTER:
-            return self.interval.end, None
+            return self.interval.end + _TICK, None
         if self.relation is Relation.BEFORE:
-            return None, self.interval.start
+            return None, self.interval.start - _TICK
         if self.relation is Relation.UNTIL:
             return None, self.interval.end
         return self.interval.start, self.interval.end

@@ -7,6 +7,7 @@ from datetime import date, datetime
 
 from hindsight_server.domain.time import calendar as cal
 from hindsight_server.domain.time.calendar import Anchor, Span
+from hindsight_server.domain.time.mention import Grain
 from hindsight_server.domain.time.rule import Resolver, Rule
 
 _BEFORE = r"(?<![\w/.:-])"
@@ -46,6 +47,16 @@ def _month(match: re.Match[str], _anchor: Anchor) -> Span:
     return cal.month(int(match[1]), int(match[2])).absolute()
 
 
+def _years(match: re.Match[str], _anchor: Anchor) -> Span | None:
+    first, last = int(match[1]), int(match[2])
+    span = Span(cal.year(first).start, cal.year(last).end, Grain.RANGE, is_relative=False)
+    return span if first < last else None
+
+
+def _week(match: re.Match[str], _anchor: Anchor) -> Span:
+    return cal.week(date.fromisocalendar(int(match[1]), int(match[2]), 1)).absolute()
+
+
 RULES = (
     _rule(
         r"(?P<day>\d{4}-\d\d-\d\d)"
@@ -56,5 +67,7 @@ RULES = (
     _rule(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", _day_first),
     _rule(r"(\d{1,2})/(\d{1,2})/(\d{4})", _american),
     _rule(r"((?:19|20)\d\d)-(0[1-9]|1[0-2])", _month),
+    _rule(r"((?:19|20)\d\d) ?[-–] ?((?:19|20)\d\d)", _years),
+    _rule(r"((?:19|20)\d\d)-W(\d\d)", _week),
 )
 """All rules for dates in digits."""

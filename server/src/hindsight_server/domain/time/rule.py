@@ -16,10 +16,10 @@ class Rule:
     """A pattern and what a match of it means.
 
     Args:
-        pattern: matched at the beginning of a word (a Chinese one anywhere).
+        pattern: matched at the beginning of a word (of a script without spaces: anywhere).
         resolve: the span that a match means; None or ValueError when it means none.
-        triggers: lower-case words (Chinese: characters) of which at least one is in every match; ``#`` stands for a
-            run of digits, ``#-`` for one before a hyphen, slash or dot.
+        triggers: lower-case words (without spaces: characters) of which at least one is in every match; ``#`` stands
+            for a run of digits, ``#-`` for one before a hyphen, slash or dot.
         lead: how many words a match may have before its first trigger; digits and the letters behind them are one each.
     """
 

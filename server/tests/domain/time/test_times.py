@@ -183,13 +183,13 @@ def test_no_time(text: str) -> None:
     [
         ("in 2015", Relation.AT, ("2015-01-01", "2015-12-31")),
         ("since 2015", Relation.SINCE, ("2015-01-01", None)),
-        ("after 2015", Relation.AFTER, ("2015-12-31", None)),
-        ("before 2015", Relation.BEFORE, (None, "2015-01-01")),
+        ("after 2015", Relation.AFTER, ("2016-01-01", None)),
+        ("before 2015", Relation.BEFORE, (None, "2014-12-31")),
         ("until 2015", Relation.UNTIL, (None, "2015-12-31")),
         ("I've had it for 9 years now", Relation.SINCE, ("2015-01-01", None)),
         ("自从2015年", Relation.SINCE, ("2015-01-01", None)),
-        ("2015年以前", Relation.BEFORE, (None, "2015-01-01")),
-        ("2015年以后", Relation.AFTER, ("2015-12-31", None)),
+        ("2015年以前", Relation.BEFORE, (None, "2014-12-31")),
+        ("2015年以后", Relation.AFTER, ("2016-01-01", None)),
     ],
 )
 def test_sides(text: str, relation: Relation, bounds: tuple[str | None, str | None]) -> None:

@@ -1,0 +1,149 @@
+"""The rules of a language, made from its data file when the first text in that language comes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+from hindsight_server.domain.time import numeric
+from hindsight_server.domain.time.calendar import Anchor, Span
+from hindsight_server.domain.time.context import Context, contexts_of
+from hindsight_server.domain.time.kinds import KINDS, Entry
+from hindsight_server.domain.time.rule import Rule
+from hindsight_server.domain.time.words import Words, load, words_of
+
+_PLACE = re.compile(r"\{([a-z_]+)\}")
+_NO_RULES: list[tuple[int, Rule]] = []
+DIGITS, DATE_DIGITS = "#", "#-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grammar:
+    """What a text is read with.
+
+    Args:
+        on: for each trigger word the rules to try there, with their numbers.
+        size: how many such rules there are.
+        spaceless: rules of scripts without spaces, tried where one of their characters is in the text.
+        characters: all those characters.
+    """
+
+    on: Mapping[str, list[tuple[int, Rule]]]
+    size: int
+    spaceless: tuple[Rule, ...]
+    characters: frozenset[str]
+    context: Context
+
+    @property
+    def words(self) -> frozenset[str]:
+        return frozenset(self.on) - {DIGITS, DATE_DIGITS}
+
+
+def grammar_of(words: Iterable[str] | frozenset[str], text: str) -> Grammar:
+    """The grammar of a text: English with Chinese, unless its words or letters tell of another language."""
+    return _grammar(*_languages(frozenset(words), text))
+
+
+def _languages(words: frozenset[str], text: str) -> tuple[str, ...]:
+    hints, foreign = _hints()
+    if words.isdisjoint(foreign):
+        return ("en", "zh")
+    counts = {code: len(words & known) for code, known in hints.items()}
+    best = max(counts, key=lambda code: (counts[code], code == "en"))
+    return ("en", "zh") if best == "en" else (best,)
+
+
+@cache
+def _hints() -> tuple[dict[str, frozenset[str]], frozenset[str]]:
+    hints = {code: frozenset(words.split()) for code, words in load("hints").items()}
+    return hints, frozenset().union(*(words for code, words in hints.items() if code != "en")) - hints["en"]
+
+
+@cache
+def _grammar(*codes: str) -> Grammar:
+    word_rules: list[Rule] = list(numeric.RULES)
+    spaceless: list[Rule] = []
+    languages = []
+    for code in codes:
+        data = load(code)
+        words = words_of(data)
+        languages.append((data, words))
+        (spaceless if data.get("spaceless") else word_rules).extend(_rules(data, words))
+    triggers = frozenset().union(*(rule.triggers for rule in word_rules))
+    return Grammar(
+        on={
+            trigger: [(place, rule) for place, rule in enumerate(word_rules) if trigger in rule.triggers]
+            for trigger in triggers
+        },
+        size=len(word_rules),
+        spaceless=tuple(spaceless),
+        characters=frozenset().union(*(rule.triggers for rule in spaceless)),
+        context=contexts_of([(data, words, partial(_expanded, _places(data, words))) for data, words in languages]),
+    )
+
+
+def _rules(data: Mapping[str, Any], words: Words) -> Iterator[Rule]:
+    places = _places(data, words)
+    for entry in data["rules"]:
+        pattern = re.compile(_expanded(places, entry["pattern"]), re.IGNORECASE)
+        on = entry["on"] if isinstance(entry["on"], list) else list(entry["on"])
+        triggers = frozenset(trigger for name in on for trigger in _triggers(name, words))
+        yield Rule(pattern, _resolver(entry, words), triggers, entry.get("lead", 0))
+
+
+def _resolver(entry: Entry, words: Words) -> Any:
+    kind, refused = KINDS[entry["kind"]], re.compile(entry["not"]) if "not" in entry else None
+
+    def resolve(match: re.Match[str], anchor: Anchor) -> Span | None:
+        return None if refused and refused.match(match[0]) else kind(match, anchor, words, entry)
+
+    return resolve
+
+
+def _triggers(name: str, words: Words) -> Iterable[str]:
+    lists: dict[str, Iterable[str]] = {
+        "$months": words.month,
+        "$weekdays": words.weekday,
+        "$seasons": words.season,
+        "$units": words.unit,
+        "$plural_units": [f"{unit}s" for unit in words.unit],
+    }
+    return lists.get(name, (name,))
+
+
+def _places(data: Mapping[str, Any], words: Words) -> dict[str, str]:
+    """What stands for ``{name}`` in patterns: fragments of the file, and the words of a table."""
+    holidays = _any(words.holiday).replace("'", "['’]")
+    tables = {
+        "month": words.month,
+        "weekday": words.weekday,
+        "season": words.season,
+        "unit": words.unit,
+        "part": words.part,
+        "step": words.step,
+        "near": words.near,
+        "portion": words.portion,
+    }
+    places = {name: f"(?P<{name}>{_any(table)})" for name, table in tables.items()}
+    places |= {f"{name}s": _any(table) for name, table in tables.items()}
+    places["count"] = rf"(?P<count>\d{{1,3}}|{_any([*words.number, *words.vague])})"
+    places |= {"holiday": f"(?P<holiday>{holidays})", "holidays": holidays}
+    fragments: dict[str, str] = data.get("patterns", {})
+    return places | fragments
+
+
+def _expanded(places: Mapping[str, str], pattern: str) -> str:
+    while True:
+        filled = _PLACE.sub(lambda place: places[place[1]], pattern)
+        if filled == pattern:
+            return pattern
+        pattern = filled
+
+
+def _any(names: Iterable[str]) -> str:
+    return "|".join(
+        re.escape(name).replace(r"\ ", " ").replace("'", "'") for name in sorted(names, key=len, reverse=True)
+    )
