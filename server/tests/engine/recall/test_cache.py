@@ -24,9 +24,9 @@ class Counting:
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._store, name)
 
-        async def read(*args: Any) -> Any:
+        async def read(*args: Any, **kwargs: Any) -> Any:
             self.reads.append((name, args))
-            return await method(*args)
+            return await method(*args, **kwargs)
 
         return read
 

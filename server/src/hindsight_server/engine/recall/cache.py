@@ -7,15 +7,19 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from hindsight_server.domain.errors import BankNotFound
 from hindsight_server.domain.model import Fact
-from hindsight_server.engine.recall.view import BankView, Float32Array, Int8Array, Int32Array, Int64Array
+from hindsight_server.engine.recall.images import ImageKeeper
+from hindsight_server.engine.recall.view import BankView, Float32Array, Int8Array, Int32Array, Int64Array, ViewBuilder
 from hindsight_server.ports.store import Store
 
+T = TypeVar("T")
+
+_PIECE_ROWS = 20_000  # of a bank read anew; a recall that is given up stops between two pieces
 _INLINE_ROWS = 500  # advancing by fewer rows is quicker than a hop to a thread
 _ENTRY_BYTES = 200  # what a kept list costs beyond its numbers, roughly
 _MOST_FACTS = 2048
@@ -93,6 +97,7 @@ class ViewCache:
         max_bytes: memory of all banks together; the bank in use is kept even above it.
         posting_bytes: memory of one bank's posting lists.
         vector_bytes: memory of one bank's token vectors.
+        images: keeps images of big banks; by default one of its own.
     """
 
     def __init__(
@@ -102,8 +107,10 @@ class ViewCache:
         max_bytes: int = 512 * 2**20,
         posting_bytes: int = 32 * 2**20,
         vector_bytes: int = 16 * 2**20,
+        images: ImageKeeper | None = None,
     ) -> None:
         self._store = store
+        self._images = images or ImageKeeper(store)
         self._max_bytes = max_bytes
         self._posting_bytes = posting_bytes
         self._vector_bytes = vector_bytes
@@ -127,6 +134,10 @@ class ViewCache:
             self._drop(next(iter(self._banks)))
         return warm, view
 
+    async def close(self) -> None:
+        """Finish what is done in the background; before the store is closed."""
+        await self._images.close()
+
     def _weigh(self, bank_id: str, size: int) -> None:
         self._total += size - self._sizes.get(bank_id, 0)
         self._sizes[bank_id] = size
@@ -140,21 +151,37 @@ class ViewCache:
         if view is not None:
             snapshot = await self._store.snapshot(bank_id, view.last_seq, view.version)
             warm.config = snapshot.config
+            if len(snapshot.removed) or snapshot.rebuild:
+                self._images.removed(bank_id)
             if snapshot.version == view.version and not snapshot.rebuild:
                 return view
             if snapshot.version > view.version and not snapshot.rebuild:
                 # From here the buffers hold more than this view knows: if the step fails, it can't be the start of one.
                 warm.view = None
-                view = await _run(len(snapshot.rows), partial(view.advanced, snapshot))
+                view = await _run(len(snapshot.rows) + len(view) // 50, partial(view.advanced, snapshot))
                 if not view.wasteful:
                     warm.facts.clear()
                     warm.view = view
+                    self._images.offer(bank_id, view)
                     return view
-        snapshot = await self._store.snapshot(bank_id, 0, 0)
-        warm.config = snapshot.config
         warm.forget()
-        warm.view = await _run(len(snapshot.rows), partial(BankView.built, snapshot))
-        return warm.view
+        view = warm.view = await self._whole(bank_id, warm)
+        self._images.offer(bank_id, view)
+        return view
+
+    async def _whole(self, bank_id: str, warm: Warm) -> BankView:
+        """A view made of the bank's image and what came after it, or of all its facts; read piece by piece."""
+        builder = await self._images.load(bank_id) or ViewBuilder()
+        while True:
+            snapshot = await self._store.snapshot(bank_id, *builder.mark, limit=_PIECE_ROWS)
+            if len(snapshot.removed) or snapshot.rebuild:
+                self._images.removed(bank_id)
+            if snapshot.rebuild:
+                builder = ViewBuilder()
+            await _run(len(snapshot.rows), partial(builder.add, snapshot))
+            if snapshot.complete:
+                warm.config = snapshot.config
+                return await _run(builder.mark[0], builder.finish)
 
     async def postings(
         self, bank_id: str, warm: Warm, view: BankView, terms: Sequence[str], *, strict: bool = False
@@ -242,5 +269,5 @@ def _extended(entry: Postings, view: BankView, seqs: Int64Array, counts: Int32Ar
     )
 
 
-async def _run(rows: int, make: Callable[[], BankView]) -> BankView:
+async def _run(rows: int, make: Callable[[], T]) -> T:
     return make() if rows < _INLINE_ROWS else await asyncio.to_thread(make)

@@ -32,8 +32,8 @@ class Column:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held, spare room included."""
-        return int(self._data.nbytes)
+        """Bytes in use; spare room is not counted, since memory that nobody has written to takes none."""
+        return self._size * int(self._data.itemsize) * int(np.prod(self._data.shape[1:]))
 
     def extend(self, values: npt.ArrayLike) -> None:
         """Append rows; capacity doubles, so that n appends cost O(n) copies in all.
@@ -77,13 +77,21 @@ class Ragged:
     def extend(self, lists: Sequence[Sequence[int]]) -> None:
         """Append one list a row."""
         lengths = np.fromiter(map(len, lists), np.int64, len(lists))
-        first_row, first = len(self._offsets) - 1, len(self._flat)
-        self._flat.extend(np.fromiter((x for one in lists for x in one), np.int32, int(lengths.sum())))
-        self._owners.extend(np.repeat(np.arange(first_row, first_row + len(lists)), lengths))
-        self._offsets.extend(first + np.cumsum(lengths))
+        self.extend_flat(np.fromiter((x for one in lists for x in one), np.int32, int(lengths.sum())), lengths)
 
     def flat(self) -> npt.NDArray[np.int32]:
         return self._flat.view()
+
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """How many numbers each row has."""
+        return np.diff(self._offsets.view())
+
+    def extend_flat(self, flat: npt.NDArray[np.int32], lengths: npt.NDArray[np.int64]) -> None:
+        """Append rows, given one after another and their lengths."""
+        first_row, first = len(self._offsets) - 1, len(self._flat)
+        self._flat.extend(flat)
+        self._owners.extend(np.repeat(np.arange(first_row, first_row + len(lengths), dtype=np.int32), lengths))
+        self._offsets.extend(first + np.cumsum(lengths))
 
     def owners(self) -> npt.NDArray[np.int32]:
         """For each number in `flat`, the row it belongs to."""

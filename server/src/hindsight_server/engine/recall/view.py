@@ -35,7 +35,7 @@ _KEPT_FILTERS = 64
 _NO_TAGSETS = np.empty(0, np.bool_)
 _COMPACT_FROM = 1000  # dead rows below this are not worth a rebuild
 
-_COLUMNS: Mapping[str, npt.DTypeLike] = {
+COLUMNS: Mapping[str, npt.DTypeLike] = {
     "seq": np.int64,
     "fact_type": np.int8,
     "document": np.int32,
@@ -55,12 +55,10 @@ _COLUMNS: Mapping[str, npt.DTypeLike] = {
 
 
 @dataclass(slots=True)
-class _Buffers:
-    """What the successive views of one bank share; only `BankView.advanced` of the newest view writes to it."""
+class Buffers:
+    """What the successive views of one bank share; only a builder that began with the newest writes to it."""
 
-    columns: dict[str, Column] = field(
-        default_factory=lambda: {name: Column(dtype) for name, dtype in _COLUMNS.items()}
-    )
+    columns: dict[str, Column] = field(default_factory=lambda: {name: Column(dtype) for name, dtype in COLUMNS.items()})
     entities: Ragged = field(default_factory=Ragged)
     vectors: dict[str, VectorBuffers] = field(default_factory=dict)
     documents: Interner[str] = field(default_factory=Interner)
@@ -126,7 +124,7 @@ class BankView:
     entity_owners: Int32Array
     entity_offsets: Int64Array
     vectors: Mapping[str, Vectors]
-    buffers: _Buffers
+    buffers: Buffers
     all_alive: bool
     memo: dict[str, object] = field(default_factory=dict)
 
@@ -152,12 +150,7 @@ class BankView:
 
     def rows_of(self, seqs: Int64Array) -> Int32Array:
         """Rows of the given `seq`s, in their order; those that the view does not hold are left out."""
-        if not len(self.seq):
-            return np.empty(0, np.int32)
-        rows = np.searchsorted(self.seq, seqs)
-        rows[rows == len(self.seq)] = 0
-        found: Int32Array = rows[self.seq[rows] == seqs].astype(np.int32)
-        return found
+        return _rows_of(self.seq, seqs)
 
     def entities_of(self, row: int) -> Int32Array:
         """Entity numbers of one row."""
@@ -166,43 +159,99 @@ class BankView:
     @classmethod
     def built(cls, snapshot: Snapshot) -> BankView:
         """A view of everything, from a snapshot taken with mark (0, 0)."""
-        return _view(_Buffers(), snapshot, np.empty(0, np.bool_), Neighbours.empty())
+        builder = ViewBuilder()
+        builder.add(snapshot)
+        return builder.finish()
 
     def advanced(self, snapshot: Snapshot) -> BankView:
         """The next view, from a snapshot taken with this view's mark. Only for the newest view of its buffers."""
         if snapshot.rebuild:
             return BankView.built(snapshot)
-        return _view(self.buffers, snapshot, self.alive, self.neighbours, self)
+        builder = ViewBuilder(self)
+        builder.add(snapshot)
+        return builder.finish()
 
 
-def _view(
-    buffers: _Buffers, snapshot: Snapshot, alive: BoolArray, neighbours: Neighbours, before: BankView | None = None
-) -> BankView:
-    size = len(alive)
-    _append(buffers, snapshot.rows)
-    columns: dict[str, Any] = {name: column.view() for name, column in buffers.columns.items()}
-    removed = before.rows_of(snapshot.removed) if before is not None else np.empty(0, np.int32)
-    alive = np.concatenate([alive, np.ones(len(snapshot.rows), np.bool_)])
-    alive[removed] = False
-    changed = np.concatenate([removed, np.arange(size, len(alive), dtype=np.int32)])
-    if changed.size:
-        neighbours = derive(neighbours, _keys(buffers, columns), alive, changed)
-    _append_vectors(buffers, columns["seq"], snapshot.vectors)
-    return BankView(
-        version=snapshot.version,
-        alive=alive,
-        all_alive=bool(alive.all()),
-        neighbours=neighbours,
-        entity_numbers=buffers.entities.flat(),
-        entity_owners=buffers.entities.owners(),
-        entity_offsets=buffers.entities.offsets(),
-        vectors={space: held.view() for space, held in buffers.vectors.items()},
-        buffers=buffers,
-        **columns,
-    )
+class ViewBuilder:
+    """Makes the next view of a bank from snapshots, each taken with the mark that the one before left.
+
+    Args:
+        before: the newest view of its buffers, or None to begin with nothing.
+    """
+
+    def __init__(self, before: BankView | None = None) -> None:
+        self._buffers = Buffers() if before is None else before.buffers
+        self._alive = np.empty(0, np.bool_) if before is None else before.alive
+        self._neighbours = Neighbours.empty() if before is None else before.neighbours
+        self._removed: list[Int32Array] = []
+        self._version = 0 if before is None else before.version
+
+    @classmethod
+    def of_columns(cls, columns: Mapping[str, Any], buffers: Buffers, version: int) -> ViewBuilder:
+        """Begin with rows that are all alive.
+
+        Args:
+            columns: a value of each of `COLUMNS` for each row.
+            buffers: without rows, but with all that the columns' numbers refer to, entities and vectors.
+            version: as of which the rows are.
+        """
+        builder = cls()
+        for name, column in buffers.columns.items():
+            column.extend(columns[name])
+        buffers.speaker_names.learn(buffers.speakers.values)
+        builder._buffers, builder._version = buffers, version
+        return builder
+
+    @property
+    def mark(self) -> tuple[int, int]:
+        """Where the next snapshot begins: the last `seq`, and the version."""
+        seq = self._buffers.columns["seq"].view()
+        return (int(seq[-1]) if len(seq) else 0), self._version
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Take a snapshot in."""
+        buffers = self._buffers
+        self._removed.append(_rows_of(buffers.columns["seq"].view(), snapshot.removed))
+        _append(buffers, snapshot.rows)
+        _append_vectors(buffers, buffers.columns["seq"].view(), snapshot.vectors)
+        self._version = snapshot.version
+
+    def finish(self) -> BankView:
+        """The view; the builder is used up."""
+        buffers, size = self._buffers, len(self._alive)
+        columns: dict[str, Any] = {name: column.view() for name, column in buffers.columns.items()}
+        removed = np.concatenate([np.empty(0, np.int32), *self._removed])
+        alive = np.concatenate([self._alive, np.ones(len(columns["seq"]) - size, np.bool_)])
+        alive[removed] = False
+        changed = np.concatenate([removed[removed < size], np.arange(size, len(alive), dtype=np.int32)])
+        neighbours = self._neighbours
+        if changed.size:
+            neighbours = derive(neighbours, _keys(buffers, columns), alive, changed)
+        return BankView(
+            version=self._version,
+            alive=alive,
+            all_alive=bool(alive.all()),
+            neighbours=neighbours,
+            entity_numbers=buffers.entities.flat(),
+            entity_owners=buffers.entities.owners(),
+            entity_offsets=buffers.entities.offsets(),
+            vectors={space: held.view() for space, held in buffers.vectors.items()},
+            buffers=buffers,
+            **columns,
+        )
 
 
-def _append(buffers: _Buffers, rows: Sequence[FactRow]) -> None:
+def _rows_of(column: Int64Array, seqs: Int64Array) -> Int32Array:
+    """Places of the `seqs` in an ascending column; those that are not there are left out."""
+    if not len(column) or not len(seqs):
+        return np.empty(0, np.int32)
+    rows = np.searchsorted(column, seqs)
+    rows[rows == len(column)] = 0
+    found: Int32Array = rows[column[rows] == seqs].astype(np.int32)
+    return found
+
+
+def _append(buffers: Buffers, rows: Sequence[FactRow]) -> None:
     if not rows:
         return
     values: dict[str, Iterable[Any]] = {
@@ -223,7 +272,7 @@ def _append(buffers: _Buffers, rows: Sequence[FactRow]) -> None:
         "tagset": [buffers.tagsets.number(frozenset(row.tags)) for row in rows],
     }
     for name, column in buffers.columns.items():
-        column.extend(np.asarray(values[name], _COLUMNS[name]))
+        column.extend(np.asarray(values[name], COLUMNS[name]))
     buffers.entities.extend([row.entities for row in rows])
     buffers.speaker_names.learn(buffers.speakers.values)
 
@@ -232,7 +281,7 @@ def _optional(interner: Interner[str], value: str | None) -> int:
     return interner.number(value) if value else -1
 
 
-def _append_vectors(buffers: _Buffers, seq: Int64Array, vectors: Mapping[str, tuple[Int64Array, Float32Array]]) -> None:
+def _append_vectors(buffers: Buffers, seq: Int64Array, vectors: Mapping[str, tuple[Int64Array, Float32Array]]) -> None:
     for space, (seqs, matrix) in vectors.items():
         if not len(seqs):
             continue
@@ -243,7 +292,7 @@ def _append_vectors(buffers: _Buffers, seq: Int64Array, vectors: Mapping[str, tu
         buffers.vectors[space].extend(rows, matrix if known.all() else matrix[known])
 
 
-def _keys(buffers: _Buffers, columns: Mapping[str, Any]) -> Keys:
+def _keys(buffers: Buffers, columns: Mapping[str, Any]) -> Keys:
     turns = columns["fact_type"] != _OBSERVATION
     adapters = [number for number, name in enumerate(buffers.contexts.values) if name.casefold() in ADAPTER_CONTEXTS]
     return Keys(
