@@ -66,6 +66,7 @@ class Services:
             finally:
                 loading.cancel()
                 await self.jobs.stop()
+                await self.recaller.close()
         finally:
             await self.store.close()
 

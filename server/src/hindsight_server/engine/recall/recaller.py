@@ -99,9 +99,14 @@ class Recaller:
         except BankMoved:
             return await self._recall(bank_id, query, started, repeated=True)
 
+    async def close(self) -> None:
+        """Finish what is done in the background; before the store is closed."""
+        await self._cache.close()
+
     async def _recall(self, bank_id: str, query: RecallQuery, started: float, *, repeated: bool) -> RecallOutcome:
         question = parse(query, self._analyzer, find_times, query.query_timestamp or self._clock.now())
         warm, view = await self._cache.get(bank_id)
+        ready = time.monotonic()
         settings, query = read_settings(warm.config, query)
         scoping = partial(scope_of, view, types=query.types, tags=query.tags, time=query.time_filter)
         inline = len(view) < _INLINE_ROWS and not fuzzy_tags(query.tags)
@@ -114,6 +119,7 @@ class Recaller:
             warm=warm,
             scope=scope,
             started=started,
+            ready=ready,
             repeated=repeated,
         )
         _check(run)

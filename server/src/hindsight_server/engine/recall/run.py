@@ -23,6 +23,8 @@ class Run:
     Args:
         warm: what the cache keeps of the bank.
         started: reading of `time.monotonic` when the recall began.
+        ready: the same for when the bank was in memory; the deadline counts from then, since the first recall of a big
+            bank would otherwise find nothing.
         repeated: whether this is the second try, after the bank changed under the first.
     """
 
@@ -33,6 +35,7 @@ class Run:
     warm: Warm
     scope: Scope
     started: float
+    ready: float
     repeated: bool = False
     stages: dict[str, float] = field(default_factory=dict)
     _lapped: float = 0.0
@@ -40,7 +43,7 @@ class Run:
     @property
     def until(self) -> float:
         """Reading of `time.monotonic` at which the deadline ends."""
-        return self.started + self.query.deadline_seconds
+        return self.ready + self.query.deadline_seconds
 
     @property
     def uncompared(self) -> str | None:
