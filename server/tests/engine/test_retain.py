@@ -258,9 +258,9 @@ async def test_a_bank_that_is_deleted_meanwhile_is_not_brought_back(engine: Engi
         def __init__(self, *, made_anew: bool) -> None:
             self.made_anew = made_anew
 
-        def extract(self, item: Any, options: Any) -> Any:
+        def extract(self, item: Any, options: Any, skip: Any = None) -> Any:
             asyncio.run_coroutine_threadsafe(self._delete(), loop).result(10)
-            return BuiltinExtractor(Analyzer()).extract(item, options)
+            return BuiltinExtractor(Analyzer()).extract(item, options, skip)
 
         async def _delete(self) -> None:
             await engine.banks.delete("b")

@@ -98,10 +98,18 @@ class ExtractedFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractedChunk:
-    """A stretch of an item's text that is kept whole (`index` counts from 0 inside the item)."""
+    """A stretch of an item's text that is kept whole.
+
+    Args:
+        index: position inside the item, from 0.
+        first_turn: index of the turn in which it begins.
+        basis: what else of the item's text decides its facts: chunks of equal text and basis give equal facts.
+    """
 
     index: int
     text: str
+    first_turn: int = 0
+    basis: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from hindsight_server.domain.model import Extraction, RetainItem
+from hindsight_server.domain.model import ExtractedChunk, Extraction, RetainItem
+
+Skip = Callable[[ExtractedChunk], bool]
+"""Whether a chunk's facts are known already; asked once for each chunk, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +28,12 @@ class ExtractionOptions:
 class Extractor(Protocol):
     """Blocking; safe to call from several threads; never raises for any text."""
 
-    def extract(self, item: RetainItem, options: ExtractionOptions) -> Extraction:
-        """Turns, chunks and facts of one item. Indexes count from 0 inside the item."""
+    def extract(self, item: RetainItem, options: ExtractionOptions, skip: Skip | None = None) -> Extraction:
+        """Turns, chunks and facts of one item. Indexes count from 0 inside the item.
+
+        Args:
+            item: what was retained.
+            options: how to extract it.
+            skip: chunks for which it says True are not read for facts: they come back without any.
+        """
         ...

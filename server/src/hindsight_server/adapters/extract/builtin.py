@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from hindsight_server.adapters.extract.chunking import chunk_spans
 from hindsight_server.adapters.extract.entities import find_entities, speaker_entity
 from hindsight_server.adapters.extract.sentences import grouped, sentences
+from hindsight_server.domain.ids import content_hash
 from hindsight_server.domain.markdown import Span
 from hindsight_server.domain.model import (
     EntityMention,
@@ -27,7 +29,7 @@ from hindsight_server.domain.speakers import ROLES
 from hindsight_server.domain.time import Relation, TimeMention, find_times
 from hindsight_server.domain.turns import ContentKind, SplitContent, split_turns
 from hindsight_server.ports.analyzer import TextAnalyzer
-from hindsight_server.ports.extractor import ExtractionOptions
+from hindsight_server.ports.extractor import ExtractionOptions, Skip
 
 LONG_TURN_TOKENS = 120
 """A turn of more tokens is cut into sentences."""
@@ -52,9 +54,41 @@ class _Source:
     split: SplitContent
     chunks: list[Span]
     known: frozenset[str]
+    skipped: set[int] = field(default_factory=set)
 
     def chunk_of(self, position: int) -> int:
         return max(0, bisect_right(self.chunks, (position, len(self.item.content) + 1)) - 1)
+
+    @property
+    def is_json(self) -> bool:
+        return self.split.kind in (ContentKind.JSON, ContentKind.JSONL)
+
+    @property
+    def is_prose(self) -> bool:
+        return self.split.kind is ContentKind.PROSE and len(self.split.turns) > 1
+
+    def turn_at(self, starts: list[int], position: int) -> int:
+        """Index of the turn that a position lies in, else of the one after it."""
+        at = max(0, bisect_right(starts, position) - 1)
+        return at + 1 if at + 1 < len(starts) and self.split.turns[at].end <= position else at
+
+    def stretches(self, turn: Turn) -> Iterator[Span]:
+        """The parts of a turn's words that lie in different chunks, those to skip left out, so that no fact holds
+        words of two chunks. The words of a JSON string have no places in the text: they belong to its first chunk."""
+        first, last = self.chunk_of(turn.start), self.chunk_of(max(turn.start, turn.end - 1))
+        if self.is_json:
+            last = first
+        offset = turn.end - len(turn.text)
+        cuts = [0, *(max(0, self.chunks[at][0] - offset) for at in range(first + 1, last + 1)), len(turn.text)]
+        for at, stretch in enumerate(pairwise(cuts), start=first):
+            if at not in self.skipped and stretch[0] < stretch[1]:
+                yield stretch
+
+    def reads(self, start: int, end: int) -> bool:
+        """Whether a stretch of the text touches a chunk that is to be read for facts."""
+        if not self.skipped:
+            return True
+        return not self.skipped.issuperset(range(self.chunk_of(start), self.chunk_of(max(start, end - 1)) + 1))
 
 
 class BuiltinExtractor:
@@ -72,7 +106,7 @@ class BuiltinExtractor:
     def __init__(self, analyzer: TextAnalyzer) -> None:
         self._count_tokens = analyzer.count_tokens
 
-    def extract(self, item: RetainItem, options: ExtractionOptions) -> Extraction:
+    def extract(self, item: RetainItem, options: ExtractionOptions, skip: Skip | None = None) -> Extraction:
         """Turns, chunks and facts of one item. Indexes count from 0 inside the item."""
         split = split_turns(item.content, timestamp=item.timestamp)
         turns = _with_item_role(split.turns, item)
@@ -84,27 +118,51 @@ class BuiltinExtractor:
             chunks=chunk_spans(item.content, split.units, options.chunk_size),
             known=frozenset(turn.speaker.casefold() for turn in turns if turn.speaker),
         )
+        chunks = tuple(self._chunks(source))
+        if skip is not None:
+            source.skipped.update(chunk.index for chunk in chunks if skip(chunk))
         if options.mode in ("verbatim", "chunks"):
             facts = _chunk_facts(source)
         else:
             facts = self._turn_facts(source, keep_noise=options.mode == "verbose")
-        chunks = (
-            ExtractedChunk(index=index, text=item.content[start:end])
-            for index, (start, end) in enumerate(source.chunks)
-        )
-        return Extraction(turns=turns, chunks=tuple(chunks), facts=tuple(facts))
+        return Extraction(turns=turns, chunks=chunks, facts=tuple(facts))
 
     def _turn_facts(self, source: _Source, *, keep_noise: bool) -> Iterator[ExtractedFact]:
-        is_prose = source.split.kind is ContentKind.PROSE and len(source.split.turns) > 1
         for turn in source.split.turns:
+            if not source.reads(turn.start, turn.end):
+                continue
             if is_noise(turn.text) and not (keep_noise and any(map(str.isalnum, turn.text))):
                 continue
-            if not is_prose and not self._is_long(turn.text):
-                yield _fact(source, turn, turn.text, (turn.start, turn.end), whole=True)
+            if not source.is_prose and not self._is_long(turn.text):
+                if source.chunk_of(turn.start) not in source.skipped:
+                    yield _fact(source, turn, turn.text, (turn.start, turn.end), whole=True)
                 continue
-            for start, end in grouped(turn.text, sentences(turn.text, 0, len(turn.text)), LEAST_WORDS):
-                words = turn.text[start:end]
-                yield _fact(source, turn, words, _position(source, turn, start, end), whole=False)
+            for stretch in source.stretches(turn):
+                for start, end in grouped(turn.text, sentences(turn.text, *stretch), LEAST_WORDS):
+                    words = turn.text[start:end]
+                    yield _fact(source, turn, words, _position(source, turn, start, end), whole=False)
+
+    def _chunks(self, source: _Source) -> Iterator[ExtractedChunk]:
+        """The chunks, each with what decides its facts beside its own text."""
+        content, turns = source.item.content, source.split.turns
+        starts = [turn.start for turn in turns]
+        described: dict[int, str] = {}
+        for index, (start, end) in enumerate(source.chunks):
+            first = source.turn_at(starts, start)
+            last = max(first, bisect_left(starts, end) - 1)
+            crossing = {
+                at for at in (first, last) if at < len(turns) and not start <= turns[at].start <= turns[at].end <= end
+            }
+            for at in crossing - described.keys():
+                described[at] = self._described(source, turns[at])
+            basis = [source.split.kind.value, str(source.is_prose), *(described[at] for at in sorted(crossing))]
+            yield ExtractedChunk(index=index, text=content[start:end], first_turn=first, basis="\0".join(basis))
+
+    def _described(self, source: _Source, turn: Turn) -> str:
+        """What the facts of a turn that goes over several chunks have in common."""
+        is_sliced = not source.is_json and (source.is_prose or self._is_long(turn.text))
+        words = "" if is_sliced else content_hash(turn.text)
+        return f"{turn.speaker}\0{turn.role}\0{turn.timestamp}\0{words}"
 
     def _is_long(self, text: str) -> bool:
         return (
@@ -140,10 +198,10 @@ def _chunk_facts(source: _Source) -> Iterator[ExtractedFact]:
     if not turns:
         return
     starts = [turn.start for turn in turns]
-    for start, end in source.chunks:
-        first = max(0, bisect_right(starts, start) - 1)
-        if turns[first].end <= start and first + 1 < len(turns):
-            first += 1
+    for index, (start, end) in enumerate(source.chunks):
+        if index in source.skipped:
+            continue
+        first = source.turn_at(starts, start)
         inside = turns[first : bisect_left(starts, end, first)]
         if inside and all(is_noise(turn.text) for turn in inside):
             continue
@@ -188,7 +246,7 @@ def _labelled(source: _Source, turn: Turn, words: str, *, whole: bool) -> str:
 
 def _position(source: _Source, turn: Turn, start: int, end: int) -> Span:
     """Where a part of a turn stands in the item; a JSON string is escaped, so there it is the whole element."""
-    if source.split.kind in (ContentKind.JSON, ContentKind.JSONL):
+    if source.is_json:
         return turn.start, turn.end
     offset = turn.end - len(turn.text)
     return offset + start, offset + end

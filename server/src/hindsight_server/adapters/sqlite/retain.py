@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -21,11 +21,21 @@ from hindsight_server.adapters.sqlite.operations import (
     insert_operation,
 )
 from hindsight_server.adapters.sqlite.queries import all_rows, column, one_row, scalar
+from hindsight_server.adapters.sqlite.replacing import (
+    Place,
+    Replacing,
+    StoredChunk,
+    StoredDocument,
+    after_part,
+    is_same,
+    replacements_in,
+    stamps,
+)
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, from_micros, to_json
 from hindsight_server.domain.errors import Conflict, NotFound, StaleDocument
-from hindsight_server.domain.ids import chunk_id, content_hash
+from hindsight_server.domain.ids import chunk_id
 from hindsight_server.domain.model import FactState, UpdateMode
 from hindsight_server.ports.records import ChunkWrite, DocumentWrite, Operation, RetainResult, RetainWrite
 
@@ -48,10 +58,8 @@ def write_retain(connection: apsw.Connection, write: RetainWrite) -> RetainResul
     ensure_bank(connection, write.bank_id, write.now)
     session = BankSession(connection, write.bank_id, write.now)
     documents = _DocumentWriter(session)
-    for document in write.documents:
-        documents.write(document, write.operation)
-    documents.flush()
-    session.save(documents=bool(write.documents))
+    if documents.write_all(write.documents, write.operation):
+        session.save(documents=True)
     operation = write.operation
     if operation is not None:
         ids = [document.document_id for document in write.documents]
@@ -84,7 +92,7 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
     for document in write.documents:
         parts = left.get(document.document_id)
         if parts is None:
-            documents.write(document, None)
+            documents.write_all([document], None)
         elif parts:
             documents.rewrite(document, *parts.pop(0))
         else:
@@ -113,37 +121,7 @@ def _fact_ids(documents: Iterable[DocumentWrite]) -> tuple[str, ...]:
     return tuple(fact.fact_id for document in documents for fact in document.facts)
 
 
-@dataclass(frozen=True, slots=True)
-class _StoredDocument:
-    content_hash: str
-    turn_count: int
-    next_part: int
-    text_length: int
-    tags: str
-    context: str | None
-    metadata: str
-
-
-@dataclass(frozen=True, slots=True)
-class _StoredChunk:
-    part: int
-    position: int
-    chunk_id: str
-    content_hash: str
-    ordinal: int
-    first_turn: int
-    complete: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a part stands in its document."""
-
-    part: int
-    first_turn: int
-
-
-def _check_expected(document: DocumentWrite, stored: _StoredDocument | None) -> None:
+def _check_expected(document: DocumentWrite, stored: StoredDocument | None) -> None:
     expected = document.expected_hash
     if expected is None or document.mode is UpdateMode.APPEND:
         return
@@ -164,22 +142,59 @@ class _DocumentWriter:
         self._facts: list[NewFact] = []
         self._rows: dict[str, list[Any]] = {statement: [] for statement in _DEFERRED}
         self._touched: set[str] = set()
+        self._replacing: dict[str, Replacing] = {}
+        self._unchanged: set[str] = set()
 
-    def write(self, document: DocumentWrite, operation: Operation | None) -> None:
+    def write_all(self, documents: Sequence[DocumentWrite], operation: Operation | None) -> bool:
+        """Replace documents, or append parts to them, in order; whether anything is different now."""
+        written = False
+        replacements = replacements_in(documents)
+        for at, document in enumerate(documents):
+            document_id = document.document_id
+            if at in replacements:
+                self._begin(replacements[at])
+            if document_id in self._unchanged:
+                continue
+            self._write(document, operation)
+            written = True
+        self.flush()
+        self._drop_left(list(self._replacing))
+        return written
+
+    def _begin(self, parts: Sequence[DocumentWrite]) -> None:
+        """Get ready to replace a document by some parts."""
+        document_id = parts[0].document_id
+        key = (self._session.bank_id, document_id)
+        if document_id in self._touched:
+            self.flush()
+        self._drop_left([document_id] if document_id in self._replacing else [])
+        self._unchanged.discard(document_id)
+        row = one_row(self._session.connection, "documents.read", key)
+        stored = None if row is None else StoredDocument(*row)
+        _check_expected(parts[0], stored)
+        if stored is None:
+            return
+        chunks = self._chunks("documents.chunks_of_document", key)
+        after = None
+        for number, part in enumerate(parts, start=stored.next_part):
+            after = after_part(after, part, number)
+        assert after is not None
+        if is_same(parts, after, stored, chunks):
+            self._unchanged.add(document_id)
+            return
+        self._session.connection.execute(sql("documents.delete_parts"), key)
+        self._replacing[document_id] = Replacing(stored, chunks, restamps=stamps(after) != stamps(stored))
+
+    def _write(self, document: DocumentWrite, operation: Operation | None) -> None:
         """Replace a document, or append a part to it."""
         session, key = self._session, (self._session.bank_id, document.document_id)
         if document.document_id in self._touched:
             self.flush()
         self._touched.add(document.document_id)
         row = one_row(session.connection, "documents.read", key)
-        stored = None if row is None else _StoredDocument(*row)
-        _check_expected(document, stored)
+        stored = None if row is None else StoredDocument(*row)
         appended = document.mode is UpdateMode.APPEND and stored is not None
-        old: list[_StoredChunk] = []
-        if stored is not None and not appended:
-            old = self._chunks("documents.chunks_of_document", key)
-            session.connection.execute(sql("documents.delete_parts"), key)
-        place = _Place(stored.next_part if stored else 0, stored.turn_count if stored and appended else 0)
+        place = Place(stored.next_part if stored else 0, stored.turn_count if stored and appended else 0)
         self._write_document(document, stored if appended else None, place)
         # A part without facts waits too, so that the job finds as many parts as it wrote.
         waits_for = operation.operation_id if operation is not None and operation.status == "pending" else None
@@ -194,15 +209,21 @@ class _DocumentWriter:
                 document.text,
             )
         )
-        kept = self._place_chunks(document, place, old)
-        if stored is not None and kept:
-            self._restamp(document, stored, kept)
+        replacing = self._replacing.get(document.document_id)
+        if replacing is None:
+            self._place_chunks(document, place, [])
+            return
+        kept = self._place_chunks(document, place, replacing.left)
+        taken = {chunk.chunk_id for chunk in kept}
+        replacing.left = [chunk for chunk in replacing.left if chunk.chunk_id not in taken]
+        if kept and replacing.restamps:
+            self._restamp(document, replacing.before, kept)
 
     def rewrite(self, document: DocumentWrite, part: int, first_turn: int) -> None:
         """Write a part's chunks and facts anew, where they stand."""
         key = (self._session.bank_id, document.document_id)
         old = self._chunks("documents.chunks_of_part", (*key, part))
-        self._place_chunks(document, _Place(part, first_turn), old)
+        self._place_chunks(document, Place(part, first_turn), old, drops=True)
         self._session.connection.execute(sql("documents.part_done"), (*key, part))
         self._session.connection.execute(sql("documents.touch"), (self._session.now, *key))
 
@@ -215,42 +236,32 @@ class _DocumentWriter:
         self._facts = []
         self._touched.clear()
 
-    def _write_document(self, document: DocumentWrite, before: _StoredDocument | None, place: _Place) -> None:
+    def _write_document(self, document: DocumentWrite, before: StoredDocument | None, place: Place) -> None:
         """`before` is the document that is appended to, or None."""
-        values: dict[str, Any] = {
+        values = asdict(after_part(before, document, place.part))
+        values |= {
             "bank_id": self._session.bank_id,
             "document_id": document.document_id,
-            "content_hash": document.content_hash,
             "now": self._session.now,
-            "text_length": len(document.text),
-            "turn_count": document.turn_count,
-            "next_part": place.part + 1,
-            "tags": to_json(document.tags),
-            "context": document.context,
-            "metadata": to_json(dict(document.metadata)),
-            "observation_scopes": None if document.observation_scopes is None else to_json(document.observation_scopes),
         }
-        if before is not None:
-            # The hash of hashes, since the text that is there is not read again.
-            values["content_hash"] = content_hash(f"{before.content_hash}\n{document.content_hash}")
-            values["text_length"] += before.text_length
-            values["turn_count"] += before.turn_count
-            values["tags"] = to_json(list(dict.fromkeys([*from_json(before.tags), *document.tags])))
-            values["context"] = before.context if document.context is None else document.context
-            values["metadata"] = to_json(from_json(before.metadata) | dict(document.metadata))
         self._rows["documents.write"].append(values)
 
-    def _chunks(self, statement: str, key: tuple[Any, ...]) -> list[_StoredChunk]:
-        return [_StoredChunk(*row) for row in self._session.connection.execute(sql(statement), key)]
+    def _chunks(self, statement: str, key: tuple[Any, ...]) -> list[StoredChunk]:
+        return [StoredChunk(*row) for row in self._session.connection.execute(sql(statement), key)]
 
-    def _place_chunks(self, document: DocumentWrite, place: _Place, old: list[_StoredChunk]) -> list[_StoredChunk]:
-        """Put the part's chunks where they belong, keeping the ones that may stay; those."""
-        available: defaultdict[str, list[_StoredChunk]] = defaultdict(list)
+    def _place_chunks(
+        self, document: DocumentWrite, place: Place, old: list[StoredChunk], *, drops: bool = False
+    ) -> list[StoredChunk]:
+        """Put the part's chunks where they belong, keeping the ones that may stay; those.
+
+        `drops` deletes the other old ones; without it they are left to the document's further parts.
+        """
+        available: defaultdict[str, list[StoredChunk]] = defaultdict(list)
         for chunk in old:
             if chunk.complete and chunk.content_hash in document.kept_hashes:
                 available[chunk.content_hash].append(chunk)
         seen: set[str] = set()
-        kept: dict[int, _StoredChunk] = {}
+        kept: dict[int, StoredChunk] = {}
         for wanted in document.chunks:
             if available[wanted.content_hash]:
                 kept[wanted.index] = available[wanted.content_hash].pop(0)
@@ -258,13 +269,19 @@ class _DocumentWriter:
                 raise _stale(document)
             seen.add(wanted.content_hash)
         staying = {chunk.chunk_id for chunk in kept.values()}
-        if old:
+        if drops:
             self._drop_chunks(document.document_id, [chunk for chunk in old if chunk.chunk_id not in staying])
+        if kept:
             self._move_kept(document, place, kept)
         self._gather_facts(document, place, kept, self._insert_chunks(document, place, kept))
         return list(kept.values())
 
-    def _drop_chunks(self, document_id: str, chunks: list[_StoredChunk]) -> None:
+    def _drop_left(self, document_ids: Iterable[str]) -> None:
+        """Delete what replaced documents don't hold any more."""
+        for document_id in document_ids:
+            self._drop_chunks(document_id, self._replacing.pop(document_id).left)
+
+    def _drop_chunks(self, document_id: str, chunks: list[StoredChunk]) -> None:
         session = self._session
         seqs = []
         for chunk in chunks:
@@ -275,7 +292,7 @@ class _DocumentWriter:
             sql("documents.delete_chunk"), [(session.bank_id, chunk.chunk_id) for chunk in chunks]
         )
 
-    def _move_kept(self, document: DocumentWrite, place: _Place, kept: Mapping[int, _StoredChunk]) -> None:
+    def _move_kept(self, document: DocumentWrite, place: Place, kept: Mapping[int, StoredChunk]) -> None:
         session = self._session
         first_turns = {chunk.index: place.first_turn + chunk.first_turn for chunk in document.chunks}
         moved = {
@@ -304,9 +321,7 @@ class _DocumentWriter:
         if shifted:
             move_facts(session, shifted)
 
-    def _insert_chunks(
-        self, document: DocumentWrite, place: _Place, kept: Mapping[int, _StoredChunk]
-    ) -> dict[int, str]:
+    def _insert_chunks(self, document: DocumentWrite, place: Place, kept: Mapping[int, StoredChunk]) -> dict[int, str]:
         """Insert the chunks that are new; the id of each chunk of the part, by its index."""
         session = self._session
         pending = {fact.extracted.chunk_index for fact in document.facts if fact.state is FactState.PENDING}
@@ -326,7 +341,7 @@ class _DocumentWriter:
         return ids
 
     def _chunk_row(
-        self, document_id: str, place: _Place, chunk: ChunkWrite, made: tuple[str, int, int]
+        self, document_id: str, place: Place, chunk: ChunkWrite, made: tuple[str, int, int]
     ) -> tuple[object, ...]:
         identifier, ordinal, complete = made
         first_turn = place.first_turn + chunk.first_turn
@@ -337,7 +352,7 @@ class _DocumentWriter:
         )
 
     def _gather_facts(
-        self, document: DocumentWrite, place: _Place, kept: Mapping[int, _StoredChunk], chunk_ids: Mapping[int, str]
+        self, document: DocumentWrite, place: Place, kept: Mapping[int, StoredChunk], chunk_ids: Mapping[int, str]
     ) -> None:
         tags = to_json(document.tags)
         metadata = to_json(dict(document.metadata))
@@ -356,12 +371,10 @@ class _DocumentWriter:
             if fact.extracted.chunk_index not in kept
         ]
 
-    def _restamp(self, document: DocumentWrite, stored: _StoredDocument, kept: list[_StoredChunk]) -> None:
-        """Give the facts that stay the tags, context and metadata of the document, where these changed."""
+    def _restamp(self, document: DocumentWrite, stored: StoredDocument, kept: list[StoredChunk]) -> None:
+        """Give the facts that stay the tags, context and metadata of their part."""
         session = self._session
         tags, metadata = to_json(document.tags), to_json(dict(document.metadata))
-        if (tags, document.context, metadata) == (stored.tags, stored.context, stored.metadata):
-            return
         new_tags = tags if tags != stored.tags else None
         seqs: list[int] = []
         for chunk in kept:

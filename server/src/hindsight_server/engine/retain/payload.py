@@ -49,7 +49,7 @@ def _part_to_json(part: Part) -> dict[str, Any]:
         "source": to_source(part.checked),
         "mode": part.mode.value,
         "options": {"mode": part.options.mode, "chunk_size": part.options.chunk_size},
-        "stored_hashes": sorted(part.stored_hashes),
+        "stored_hashes": list(part.stored_hashes),
     }
 
 
@@ -58,5 +58,5 @@ def _part_from_json(value: Mapping[str, Any]) -> Part:
         from_source(value["content"], value["document_id"], value["source"]),
         ExtractionOptions(**value["options"]),
         UpdateMode(value["mode"]),
-        frozenset(value["stored_hashes"]),
+        tuple(value["stored_hashes"]),
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hindsight_server.domain.identity import TurnPlace, session_key
 from hindsight_server.domain.ids import content_hash, new_id
 from hindsight_server.domain.model import (
     EntityMention,
+    ExtractedChunk,
     ExtractedFact,
     Extraction,
     FactState,
@@ -29,14 +31,15 @@ class Part:
 
     Args:
         mode: whether it begins its document anew or goes behind what is there; settled over the whole request.
-        stored_hashes: hashes of the chunks that the document holds now; such chunks keep their facts.
+        stored_hashes: hashes of the chunks that the document holds now, repeats included; as many such chunks keep
+            their facts, of all parts of the document together.
         expected_hash: the content hash that the document must still have when the part replaces it.
     """
 
     checked: CheckedItem
     options: ExtractionOptions
     mode: UpdateMode
-    stored_hashes: frozenset[str] = frozenset()
+    stored_hashes: tuple[str, ...] = ()
     expected_hash: str | None = None
 
 
@@ -66,21 +69,59 @@ def settle_modes(items: Sequence[CheckedItem]) -> list[UpdateMode]:
     return modes
 
 
+Stored = dict[str, Counter[str]]
+"""For each document the hashes of its chunks that may still be kept, with their number."""
+
+
+def stored_chunks(parts: Sequence[Part]) -> Stored:
+    """What the documents of some parts hold; `prepare` takes from it."""
+    return {part.checked.item.document_id: Counter(part.stored_hashes) for part in parts}
+
+
 def prepare(
-    parts: Sequence[Part], extractor: Extractor, indexer: Indexer, state: FactState = FactState.VALID
+    parts: Sequence[Part],
+    extractor: Extractor,
+    indexer: Indexer,
+    stored: Stored,
+    state: FactState = FactState.VALID,
 ) -> Prepared:
-    """Extract and index items.
+    """Extract and index items. Chunks that are stored already are not read again.
 
     Args:
         state: `PENDING` for facts that only hold the place until a job extracts the item.
     """
     documents, tokens_in, tokens_out = [], 0, 0
     for part in parts:
-        extraction = extractor.extract(part.checked.item, part.options)
+        hashes = _Hashes(part, stored[part.checked.item.document_id])
+        extraction = extractor.extract(part.checked.item, part.options, hashes.skip)
         tokens_in += extraction.input_tokens
         tokens_out += extraction.output_tokens
-        documents.append(_document(part, extraction, indexer, state))
+        documents.append(_document(part, extraction, hashes, indexer, state))
     return Prepared(tuple(documents), tokens_in, tokens_out)
+
+
+class _Hashes:
+    """The hashes of a part's chunks, and which of the chunks are kept."""
+
+    def __init__(self, part: Part, stored: Counter[str]) -> None:
+        # A chunk is the same chunk only when all that shapes its facts is the same too: tags, time, settings.
+        self._shape = f"{part.checked.signature()}\0{part.options!r}"
+        self._stored = stored
+        self.kept: set[str] = set()
+
+    def of(self, chunk: ExtractedChunk) -> str:
+        return content_hash(f"{self._shape}\0{chunk.basis}\0{chunk.text}")
+
+    def skip(self, chunk: ExtractedChunk) -> bool:
+        """Whether the chunk's facts are stored; takes one such chunk out of the stored ones."""
+        if not self._stored:
+            return False
+        digest = self.of(chunk)
+        if self._stored[digest] < 1:
+            return False
+        self._stored[digest] -= 1
+        self.kept.add(digest)
+        return True
 
 
 def texts_to_encode(documents: Sequence[DocumentWrite]) -> list[str]:
@@ -97,28 +138,14 @@ def with_encodings(documents: Sequence[DocumentWrite], encodings: Sequence[Encod
     ]
 
 
-def _document(part: Part, extraction: Extraction, indexer: Indexer, state: FactState) -> DocumentWrite:
+def _document(part: Part, extraction: Extraction, hashes: _Hashes, indexer: Indexer, state: FactState) -> DocumentWrite:
     item = part.checked.item
-    first_turns = _first_turns(extraction)
-    # A chunk is the same chunk only when all that shapes its facts is the same too: tags, time, settings.
-    shape = f"{part.checked.signature()}\0{part.options!r}"
     chunks = tuple(
-        ChunkWrite(
-            index=chunk.index,
-            text=chunk.text,
-            content_hash=content_hash(f"{shape}\0{chunk.text}"),
-            first_turn=first_turns[chunk.index],
-        )
+        ChunkWrite(index=chunk.index, text=chunk.text, content_hash=hashes.of(chunk), first_turn=chunk.first_turn)
         for chunk in extraction.chunks
     )
-    kept = part.stored_hashes.intersection(chunk.content_hash for chunk in chunks)
-    kept_indexes = {chunk.index for chunk in chunks if chunk.content_hash in kept}
     session = _named_session(item)
-    facts = tuple(
-        _fact(_completed(fact, item), indexer, session, state)
-        for fact in extraction.facts
-        if fact.chunk_index not in kept_indexes
-    )
+    facts = tuple(_fact(_completed(fact, item), indexer, session, state) for fact in extraction.facts)
     return DocumentWrite(
         document_id=item.document_id,
         mode=part.mode,
@@ -131,7 +158,7 @@ def _document(part: Part, extraction: Extraction, indexer: Indexer, state: FactS
         turn_count=len(extraction.turns),
         chunks=chunks,
         facts=facts,
-        kept_hashes=kept,
+        kept_hashes=frozenset(hashes.kept),
         observation_scopes=item.observation_scopes,
         source=to_source(part.checked),
         expected_hash=part.expected_hash,
@@ -170,16 +197,3 @@ def _named_session(item: RetainItem) -> str | None:
         return None
     place = TurnPlace(document_id=item.document_id, turn_index=0, tags=item.tags, metadata=item.metadata)
     return session_key(place, turn_count=1)
-
-
-def _first_turns(extraction: Extraction) -> Mapping[int, int]:
-    """For each chunk the first turn that gave a fact; a chunk without facts begins where the one before did."""
-    lowest: dict[int, int] = {}
-    for fact in extraction.facts:
-        lowest[fact.chunk_index] = min(fact.turn_index, lowest.get(fact.chunk_index, fact.turn_index))
-    following = 0
-    first: dict[int, int] = {}
-    for chunk in extraction.chunks:
-        following = lowest.get(chunk.index, following)
-        first[chunk.index] = following
-    return first

@@ -27,6 +27,7 @@ from hindsight_server.engine.retain.prepare import (
     Prepared,
     prepare,
     settle_modes,
+    stored_chunks,
     texts_to_encode,
     with_encodings,
 )
@@ -151,7 +152,7 @@ class Retainer:
             return await self._finish(operation, parts)
         except StaleDocument:
             # Chunks that were to be kept have lost their facts meanwhile: extract those too.
-            return await self._finish(operation, [replace(part, stored_hashes=frozenset()) for part in parts])
+            return await self._finish(operation, [replace(part, stored_hashes=()) for part in parts])
 
     async def _finish(self, operation: Operation, parts: Sequence[Part]) -> Mapping[str, Any]:
         prepared = await self._prepared(parts)
@@ -243,21 +244,25 @@ class Retainer:
             return None
 
     async def _with_stored_hashes(self, bank_id: str, parts: Sequence[Part]) -> list[Part]:
-        with_hashes = []
+        with_hashes: list[Part] = []
+        stored: dict[str, tuple[str, ...]] = {}
         for part in parts:
             item = part.checked.item
             if part.mode is UpdateMode.REPLACE and item.document_given:
                 state = await self._store.document_state(bank_id, item.document_id)
                 if state is not None:
-                    part = replace(part, stored_hashes=frozenset(state.chunk_hashes))
+                    stored[item.document_id] = state.chunk_hashes
+            if part.checked.item.document_id in stored:
+                part = replace(part, stored_hashes=stored[part.checked.item.document_id])
             with_hashes.append(part)
         return with_hashes
 
     async def _prepared(self, parts: Sequence[Part], state: FactState = FactState.VALID) -> Prepared:
         """The parts extracted and indexed in worker threads, a slice at a time."""
+        stored = stored_chunks(parts)
         slices = [
             await asyncio.to_thread(
-                prepare, parts[start : start + _EXTRACT_AT_ONCE], self._extractor, self._indexer, state
+                prepare, parts[start : start + _EXTRACT_AT_ONCE], self._extractor, self._indexer, stored, state
             )
             for start in range(0, len(parts), _EXTRACT_AT_ONCE)
         ]

@@ -93,6 +93,34 @@ class RetainContract:
         found = await store.get_fact("b", one)
         assert (found.tags, found.context, found.metadata) == (("new",), "now", {"b": "2"})
 
+    @pytest.mark.feature("R4")
+    async def test_a_replacement_by_the_same_changes_nothing(self, store: Store) -> None:
+        parts = [document("d", "one", "two", tags=("t",)), appended("d", "three", context="chat")]
+        ids = (await store.retain(write("b", *parts))).fact_ids
+        before = (await store.get_document("b", "d"), await store.snapshot("b", 0, 0))
+        kept = [document("d", "one", "two", keep=["one", "two"], tags=("t",))]
+        kept.append(appended("d", "three", keep=["three"], context="chat"))
+        await store.retain(write("b", *kept, now=later(60)))
+        after = (await store.get_document("b", "d"), await store.snapshot("b", 0, 0))
+        assert after[0] == before[0]
+        assert (after[1].version, after[1].rows) == (before[1].version, before[1].rows)
+        assert [(await store.get_fact("b", one)).created_at for one in ids] == [NOW] * 3
+        # With another tag it is not the same.
+        await store.retain(write("b", replace(kept[0], tags=("u",)), kept[1], now=later(60)))
+        changed = await store.get_document("b", "d")
+        assert (changed.tags, changed.updated_at) == (("u",), later(60))
+        assert (await store.get_fact("b", ids[0])).tags == ("u",)
+
+    @pytest.mark.feature("R4")
+    async def test_chunks_are_kept_across_the_parts_of_a_document(self, store: Store) -> None:
+        one, _two, three = await put(store, "b", "d", "one", "two", "three")
+        parts = [document("d", "three", "new", keep=["three"]), appended("d", "one", keep=["one"])]
+        await store.retain(write("b", *parts, now=later(60)))
+        assert [chunk.text for chunk in (await store.list_chunks("b", "d", 10, 0)).items] == ["three", "new", "one"]
+        turns = [(await store.get_fact("b", fact_id)).turn_index for fact_id in (three, one)]
+        assert turns == [0, 2]
+        assert sorted(await texts_of(store)) == ["new", "one", "three"]
+
     async def test_corrections_survive_when_nothing_changed(self, store: Store) -> None:
         (one,) = await put(store, "b", "d", "one", tags=("t",))
         await store.update_fact("b", one, FactChange(tags=("mine",), text="corrected", terms={"corrected": 1}), NOW)

@@ -1,5 +1,5 @@
 -- name: read
-SELECT content_hash, turn_count, next_part, text_length, tags, context, metadata
+SELECT content_hash, turn_count, next_part, text_length, tags, context, metadata, observation_scopes
 FROM documents
 WHERE bank_id = ? AND document_id = ?
 

@@ -1,0 +1,112 @@
+"""A document before and after its replacement: what of it stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hindsight_server.adapters.sqlite.values import from_json, to_json
+from hindsight_server.domain.ids import content_hash
+from hindsight_server.domain.model import UpdateMode
+from hindsight_server.ports.records import DocumentWrite
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    content_hash: str
+    turn_count: int
+    next_part: int
+    text_length: int
+    tags: str
+    context: str | None
+    metadata: str
+    observation_scopes: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    part: int
+    position: int
+    chunk_id: str
+    content_hash: str
+    ordinal: int
+    first_turn: int
+    complete: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a part stands in its document."""
+
+    part: int
+    first_turn: int
+
+
+@dataclass(slots=True)
+class Replacing:
+    """A document that is being replaced: its chunks that nobody took yet, and whether its facts get other tags,
+    context or metadata."""
+
+    before: StoredDocument
+    left: list[StoredChunk]
+    restamps: bool
+
+
+def after_part(before: StoredDocument | None, document: DocumentWrite, part: int) -> StoredDocument:
+    """The document after one more part; `before` is what it is appended to, or None."""
+    scopes = None if document.observation_scopes is None else to_json(document.observation_scopes)
+    made = StoredDocument(
+        content_hash=document.content_hash,
+        turn_count=document.turn_count,
+        next_part=part + 1,
+        text_length=len(document.text),
+        tags=to_json(list(document.tags)),
+        context=document.context,
+        metadata=to_json(dict(document.metadata)),
+        observation_scopes=scopes,
+    )
+    if before is None:
+        return made
+    return replace(
+        made,
+        # The hash of hashes, since the text that is there is not read again.
+        content_hash=content_hash(f"{before.content_hash}\n{document.content_hash}"),
+        turn_count=before.turn_count + made.turn_count,
+        text_length=before.text_length + made.text_length,
+        tags=to_json(list(dict.fromkeys([*from_json(before.tags), *document.tags]))),
+        context=before.context if document.context is None else document.context,
+        metadata=to_json(from_json(before.metadata) | dict(document.metadata)),
+        observation_scopes=before.observation_scopes if scopes is None else scopes,
+    )
+
+
+def is_same(
+    parts: Sequence[DocumentWrite], after: StoredDocument, before: StoredDocument, chunks: Sequence[StoredChunk]
+) -> bool:
+    """Whether a replacement leaves nothing different, so that it need not be written."""
+    wanted = [chunk.content_hash for part in parts for chunk in part.chunks]
+    return (
+        wanted == [chunk.content_hash for chunk in chunks]
+        and all(chunk.complete for chunk in chunks)
+        and not any(part.facts for part in parts)
+        and all(chunk.content_hash in part.kept_hashes for part in parts for chunk in part.chunks)
+        and (after.content_hash, stamps(after)) == (before.content_hash, stamps(before))
+        and after.observation_scopes in (None, before.observation_scopes)
+    )
+
+
+def stamps(document: StoredDocument) -> tuple[object, ...]:
+    """What the facts have from their document."""
+    return document.tags, document.context, document.metadata
+
+
+def replacements_in(documents: Sequence[DocumentWrite]) -> dict[int, list[DocumentWrite]]:
+    """For each position of a part that replaces its document, that part and those that follow it there."""
+    found: dict[int, list[DocumentWrite]] = {}
+    current: dict[str, list[DocumentWrite]] = {}
+    for at, document in enumerate(documents):
+        if document.mode is UpdateMode.REPLACE:
+            current[document.document_id] = found[at] = [document]
+        elif document.document_id in current:
+            current[document.document_id].append(document)
+    return found
