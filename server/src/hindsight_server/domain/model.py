@@ -67,11 +67,24 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityMention:
-    """A name found in a fact, or supplied by the caller (`literal` names are never merged with similar ones)."""
+    """A name found in a fact, or supplied by the caller.
+
+    `literal` names are never merged with similar ones; a `tag` (a label, always literal) is also a tag of the fact.
+    """
 
     name: str
     type: str = "CONCEPT"
     literal: bool = False
+    tag: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameLink:
+    """What a text says of two of the names in it: that they are the `same`, or that they are two."""
+
+    one: str
+    other: str
+    same: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +103,7 @@ class ExtractedFact:
     occurred: Interval | None = None
     mentioned_at: datetime | None = None
     entities: tuple[EntityMention, ...] = ()
+    name_links: tuple[NameLink, ...] = ()
     is_question: bool = False
     has_time_expression: bool = False
     start: int = 0

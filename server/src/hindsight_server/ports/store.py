@@ -26,10 +26,12 @@ from hindsight_server.ports.records import (
     DocumentPart,
     DocumentState,
     Entity,
+    EntityGraph,
     FactChange,
     FactFilter,
     Int32Array,
     Int64Array,
+    NameGroups,
     Operation,
     Page,
     RetainResult,
@@ -156,17 +158,45 @@ class Store(Protocol):
     async def list_entities(self, bank_id: str, tags: TagFilter | None, limit: int, offset: int) -> Page[Entity]:
         """Most mentioned first, then oldest. With a filter, mentions in the facts that pass it.
 
-        Invalidated facts still mention theirs; an entity that no fact mentions any more is gone.
+        Names that are one entity (`domain.naming` decides, or the user) are one of the list. Invalidated facts still
+        mention theirs; an entity that no fact mentions any more is gone, with what users said of it.
         """
         ...
 
-    async def get_entity(self, bank_id: str, entity_id: str) -> Entity: ...
-
-    async def find_entities(self, bank_id: str, names: Sequence[str]) -> list[Entity]:
-        """Entities whose normalised name equals the normalised form of one of `names`."""
+    async def get_entity(self, bank_id: str, entity_id: str) -> Entity:
+        """The entity that the name of this id belongs to by now. Raises NotFound."""
         ...
 
-    async def entities(self, bank_id: str, numbers: Sequence[int]) -> list[Entity]: ...
+    async def find_entities(self, bank_id: str, names: Sequence[str]) -> list[Entity]:
+        """Entities with a name that equals one of `names`, or has the same fold (`domain.naming.read_name`)."""
+        ...
+
+    async def entities(self, bank_id: str, numbers: Sequence[int]) -> list[Entity]:
+        """The entities that the names of these numbers belong to, each once, in that order."""
+        ...
+
+    async def entity_graph(self, bank_id: str, tags: TagFilter | None, limit: int, min_count: int) -> EntityGraph:
+        """The pairs of entities that at least `min_count` recallable facts name together, `limit` of them."""
+        ...
+
+    async def merge_entities(self, bank_id: str, entity_ids: Sequence[str], now: datetime) -> Entity:
+        """Make entities one, until they are split. Raises NotFound."""
+        ...
+
+    async def split_entity(self, bank_id: str, entity_id: str, names: Sequence[str], now: datetime) -> list[Entity]:
+        """Keep names of an entity apart from its others from now on; the entity that is left first, then theirs.
+
+        A name that only a user gave is removed. Raises NotFound; InvalidInput for a name that it does not have, or when
+        no mentioned name would be left.
+        """
+        ...
+
+    async def name_entity(self, bank_id: str, entity_id: str, name: str, now: datetime, *, shown: bool) -> Entity:
+        """Give an entity a further name, which is kept as long as the entity; `shown` has it stand for the entity.
+
+        Raises NotFound; Conflict when the name is one of several of another entity.
+        """
+        ...
 
     async def list_tags(self, bank_id: str, query: str | None, limit: int, offset: int) -> Page[tuple[str, int]]:
         """Tags with the number of recallable facts that carry each; most used first, then by name.
@@ -176,6 +206,13 @@ class Store(Protocol):
         ...
 
     # recall
+    async def name_groups(self, bank_id: str, names: Sequence[str], after_version: int) -> NameGroups:
+        """Which entities have one of these names (as `find_entities`), and which names are one.
+
+        The groups are left out when they last changed at or before `after_version`.
+        """
+        ...
+
     async def snapshot(
         self, bank_id: str, after_seq: int, after_version: int, *, limit: int | None = None
     ) -> Snapshot:

@@ -320,7 +320,7 @@ class BrokenEmbedder(HashingEmbedder):
 @pytest.mark.feature("S1")
 @pytest.mark.parametrize(
     ("read", "left_out"),
-    [("postings", {"keyword"}), ("find_entities", {"graph"}), ("token_vectors", {"reranker"})],
+    [("postings", {"keyword"}), ("name_groups", {"graph"}), ("token_vectors", {"reranker"})],
 )
 async def test_a_failing_arm_empties_no_other(diary: Memory, read: str, left_out: set[str]) -> None:
     store: Any = Broken(diary.engine.store, read, RuntimeError("disk"))
@@ -334,7 +334,7 @@ async def test_a_failing_arm_empties_no_other(diary: Memory, read: str, left_out
 
 
 async def test_a_late_arm_is_named(diary: Memory) -> None:
-    store: Any = Broken(diary.engine.store, "find_entities", lambda: asyncio.sleep(60))
+    store: Any = Broken(diary.engine.store, "name_groups", lambda: asyncio.sleep(60))
     outcome = await Memory(diary.engine, Recaller(store, HashingEmbedder(), Analyzer(), diary.engine.clock)).ask(
         "Who adopted a cat?", deadline_seconds=1.0
     )

@@ -8,9 +8,9 @@ from datetime import datetime
 import apsw
 
 from hindsight_server.adapters.sqlite.documents import no_document
-from hindsight_server.adapters.sqlite.entities import EntityNumbers, add_mentions, remove_mentions
 from hindsight_server.adapters.sqlite.facts_read import get_fact, no_fact
 from hindsight_server.adapters.sqlite.facts_write import delete_facts, move_facts, replace_encoding, terms_json
+from hindsight_server.adapters.sqlite.names import EntityNumbers, add_mentions, remove_mentions
 from hindsight_server.adapters.sqlite.postings import add_postings, remove_postings
 from hindsight_server.adapters.sqlite.queries import column, one_row, scalar
 from hindsight_server.adapters.sqlite.session import BankSession
@@ -135,14 +135,16 @@ def _edits(change: FactChange) -> bool:
 
 
 def _change_entities(session: BankSession, seq: int, change: FactChange, seen: int) -> str | None:
-    """The column's new value, None when it stays. New mentions come first, so that no name in both is dropped."""
+    """The column's new value, None when it stays."""
     if change.entities is None:
         return None
     wanted = EntityNumbers(session).of(change.entities)
     held = _held_entities(session, seq)
-    add_mentions(session, [(number, seq, seen) for number in wanted if number not in held])
-    remove_mentions(session, [(number, seq) for number in held if number not in wanted])
-    return to_json(wanted)
+    numbers = [name.number for name in wanted]
+    # A name that stays is mentioned anew: what the mention says of it may be another thing.
+    remove_mentions(session, [(number, seq) for number in held])
+    add_mentions(session, [(name, seq, seen) for name in wanted])
+    return to_json(numbers)
 
 
 def _place(session: BankSession, seq: int, *, recallable: bool) -> None:
@@ -154,7 +156,7 @@ def _place(session: BankSession, seq: int, *, recallable: bool) -> None:
     (new,) = session.take_seqs(1)
     connection.execute(sql("facts.move"), (new, session.now, bank_id, seq))
     numbers = _held_entities(session, new)
-    connection.executemany(sql("entities.move"), [(new, bank_id, number, seq) for number in numbers])
+    connection.executemany(sql("names.move"), [(new, bank_id, number, seq) for number in numbers])
     add_postings(connection, bank_id, [(new, _terms(session, new))])
     session.fact_count += 1
 

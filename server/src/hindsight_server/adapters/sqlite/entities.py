@@ -1,87 +1,30 @@
-"""Entities: found or made by their normalised name, counted by the facts that mention them."""
+"""Entities, as read back: names that are one, counted by the facts that mention any of them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import Any
 
 import apsw
 
-from hindsight_server.adapters.sqlite.queries import one_row, scalar
-from hindsight_server.adapters.sqlite.session import BankSession
+from hindsight_server.adapters.sqlite.queries import all_rows, column, one_row, scalar
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.tags import matching_fact_tag_sets
-from hindsight_server.adapters.sqlite.values import from_micros, to_json
+from hindsight_server.adapters.sqlite.values import from_json, from_micros, to_json
 from hindsight_server.domain.errors import NotFound
-from hindsight_server.domain.ids import new_id
-from hindsight_server.domain.model import EntityMention
 from hindsight_server.domain.names import normal_name
+from hindsight_server.domain.naming import Status, read_name
+from hindsight_server.domain.naming.flags import LITERAL
 from hindsight_server.domain.tags import TagFilter
-from hindsight_server.ports.records import Entity, Page
+from hindsight_server.ports.records import Entity, EntityEdge, EntityGraph, NameGroups, Page
 
+_MOST_EDGES_READ = (
+    200_000  # pairs counted before the graph is cut: a bank of millions of facts must not fill the memory
+)
 
-class EntityNumbers:
-    """The numbers of names, looked up or handed out during one transaction."""
-
-    def __init__(self, session: BankSession) -> None:
-        self._session = session
-        self._known: dict[str, int] = {}
-
-    def of(self, mentions: Iterable[EntityMention]) -> tuple[int, ...]:
-        """The number of each name, once, in the order of mention; blank names have none."""
-        numbers: dict[int, None] = {}
-        for mention in mentions:
-            number = self._known.get(mention.name)
-            if number is None:
-                number = self._find_or_make(mention)
-                self._known[mention.name] = number
-            if number:
-                numbers[number] = None
-        return tuple(numbers)
-
-    def _find_or_make(self, mention: EntityMention) -> int:
-        session = self._session
-        normal = normal_name(mention.name)
-        if not normal:
-            return 0
-        row = one_row(session.connection, "entities.by_normal_name", (session.bank_id, normal))
-        if row is not None:
-            return int(row[0])
-        number = session.take_entity()
-        name = " ".join(mention.name.split())
-        values = (session.bank_id, number, new_id(), normal, name, mention.type)
-        session.connection.execute(sql("entities.create"), values)
-        return number
-
-
-def add_mentions(session: BankSession, mentions: Sequence[tuple[int, int, int]]) -> None:
-    """Count mentions, given as (entity number, fact number, when)."""
-    spans: dict[int, tuple[int, int, int]] = {}
-    for number, _, seen in mentions:
-        count, first, last = spans.get(number, (0, seen, seen))
-        spans[number] = (count + 1, min(first, seen), max(last, seen))
-    session.connection.executemany(
-        sql("entities.mention"), sorted((session.bank_id, number, seq, seen) for number, seq, seen in mentions)
-    )
-    session.connection.executemany(
-        sql("entities.count_mentions"),
-        [
-            {"bank_id": session.bank_id, "number": number, "mentions": count, "first": first, "last": last}
-            for number, (count, first, last) in spans.items()
-        ],
-    )
-
-
-def remove_mentions(session: BankSession, mentions: Sequence[tuple[int, int]]) -> None:
-    """Forget mentions, given as (entity number, fact number); entities that no fact mentions any more go with them."""
-    session.connection.executemany(
-        sql("entities.forget_mention"), [(session.bank_id, number, seq) for number, seq in mentions]
-    )
-    numbers = sorted({number for number, _ in mentions})
-    session.connection.executemany(
-        sql("entities.recount"), [{"bank_id": session.bank_id, "number": number} for number in numbers]
-    )
-    session.connection.executemany(sql("entities.drop_unmentioned"), [(session.bank_id, number) for number in numbers])
+_Counted = tuple[int, int, int | None, int | None]  # entity, mentions, first and last seen
 
 
 def list_entities(
@@ -91,49 +34,133 @@ def list_entities(
     values: dict[str, str | int] = {"bank_id": bank_id, "limit": limit, "offset": offset}
     if tags is None:
         total = scalar(connection, "entities.count", {"bank_id": bank_id})
-        rows = connection.execute(sql("entities.list"), values)
+        rows = all_rows(connection, "entities.list", values)
     else:
         values["tag_sets"] = matching_fact_tag_sets(connection, bank_id, tags)
         wanted = {"bank_id": bank_id, "tag_sets": values["tag_sets"]}
         total = scalar(connection, "entities.count_tagged", wanted)
-        rows = connection.execute(sql("entities.list_tagged"), values)
-    return Page(tuple(_entity(row) for row in rows), total, limit, offset)
+        rows = all_rows(connection, "entities.list_tagged", values)
+    return Page(tuple(_entities(connection, bank_id, rows)), total, limit, offset)
 
 
 def get_entity(connection: apsw.Connection, bank_id: str, entity_id: str) -> Entity:
+    """The entity that a name's id belongs to by now."""
     row = one_row(connection, "entities.by_id", (bank_id, entity_id))
     if row is None:
-        raise NotFound(f"Entity '{entity_id}' not found in bank '{bank_id}'.")
-    return _entity(row)
+        raise no_entity(bank_id, entity_id)
+    return entities_of(connection, bank_id, [row[0]])[0]
+
+
+def no_entity(bank_id: str, entity_id: str) -> NotFound:
+    return NotFound(f"Entity '{entity_id}' not found in bank '{bank_id}'.")
 
 
 def find_entities(connection: apsw.Connection, bank_id: str, names: Sequence[str]) -> list[Entity]:
-    normal = to_json(sorted({normal_name(name) for name in names}))
-    return [
-        _entity(row)
-        for row in connection.execute(sql("entities.by_normal_names"), {"bank_id": bank_id, "names": normal})
-    ]
+    return entities_of(connection, bank_id, _named(connection, bank_id, names))
+
+
+def name_groups(connection: apsw.Connection, bank_id: str, names: Sequence[str], after_version: int) -> NameGroups:
+    version = scalar(connection, "entities.groups_mark", (bank_id,))
+    named = _named(connection, bank_id, names)
+    if after_version >= version:
+        return NameGroups(version=version, named=tuple(named))
+    groups = dict(all_rows(connection, "entities.groups", (bank_id,)))
+    return NameGroups(version=version, named=tuple(named), groups=groups)
+
+
+def _named(connection: apsw.Connection, bank_id: str, names: Sequence[str]) -> list[int]:
+    """Numbers of entities with one of these names, exactly or but for spacing, dots, accents and the like."""
+    normal = sorted({normal for name in names if (normal := normal_name(name))})
+    wanted = {"bank_id": bank_id, "names": to_json(normal)}
+    found = dict.fromkeys(column(connection, "entities.by_normal_names", wanted))
+    keys = to_json(sorted({f"f:{read_name(name).fold}" for name in normal}))
+    found |= dict.fromkeys(column(connection, "entities.by_folds", {"bank_id": bank_id, "keys": keys}))
+    return sorted(found)
 
 
 def entities_by_number(connection: apsw.Connection, bank_id: str, numbers: Sequence[int]) -> list[Entity]:
+    """The entities that these names belong to, each once, in the order asked for."""
     wanted = {"bank_id": bank_id, "numbers": to_json(sorted(set(numbers)))}
-    return [_entity(row) for row in connection.execute(sql("entities.by_numbers"), wanted)]
+    entity_of = dict(all_rows(connection, "entities.of_numbers", wanted))
+    ordered = dict.fromkeys(entity_of[number] for number in numbers if number in entity_of)
+    return entities_of(connection, bank_id, list(ordered))
+
+
+def entities_of(connection: apsw.Connection, bank_id: str, entities: Sequence[int]) -> list[Entity]:
+    """Entities by their own numbers, in the order given."""
+    wanted = {"bank_id": bank_id, "numbers": to_json(sorted(set(entities)))}
+    counted = {row[0]: row for row in all_rows(connection, "entities.counted", wanted)}
+    return _entities(connection, bank_id, [counted[number] for number in entities if number in counted])
 
 
 def entity_names(connection: apsw.Connection, bank_id: str, numbers: Iterable[int]) -> dict[int, str]:
-    """The names of those numbers."""
+    """For each of these names the one that stands for its entity."""
     wanted = {"bank_id": bank_id, "numbers": to_json(sorted(set(numbers)))}
-    return {number: name for number, name in connection.execute(sql("entities.names"), wanted)}
+    return dict(all_rows(connection, "entities.names", wanted))
 
 
-def _entity(row: tuple[Any, ...]) -> Entity:
-    number, entity_id, name, type_, mention_count, first_seen, last_seen = row
+def entity_graph(
+    connection: apsw.Connection, bank_id: str, tags: TagFilter | None, limit: int, min_count: int
+) -> EntityGraph:
+    """Entities that facts name together, the most frequent pairs first."""
+    tag_sets = None if tags is None else matching_fact_tag_sets(connection, bank_id, tags)
+    entity_of = dict(all_rows(connection, "entities.groups", (bank_id,)))
+    mentions: Counter[int] = Counter()
+    pairs: Counter[tuple[int, int]] = Counter()
+    latest: dict[tuple[int, int], int] = {}
+    for held, seen in connection.execute(sql("entities.mentions_of_facts"), {"bank_id": bank_id, "tag_sets": tag_sets}):
+        named = sorted({entity_of.get(number, number) for number in from_json(held)})
+        mentions.update(named)
+        for pair in combinations(named, 2):
+            if pair in pairs or len(pairs) < _MOST_EDGES_READ:
+                pairs[pair] += 1
+                latest[pair] = max(latest.get(pair, 0), seen or 0)
+    counted = [(pair, count) for pair, count in pairs.items() if count >= min_count]
+    shown = sorted(counted, key=lambda edge: (-edge[1], edge[0]))[:limit]
+    rows = [(number, mentions[number], None, None) for number in {number for pair, _ in shown for number in pair}]
+    nodes = {entity.number: entity for entity in _entities(connection, bank_id, sorted(rows))}
+    edges = tuple(
+        EntityEdge(nodes[one], nodes[other], count, from_micros(latest[one, other] or None))
+        for (one, other), count in shown
+    )
+    ordered = tuple(sorted(nodes.values(), key=lambda entity: (-entity.mention_count, entity.number)))
+    return EntityGraph(entities=ordered, edges=edges, total_entities=len(mentions), total_edges=len(counted))
+
+
+def _entities(connection: apsw.Connection, bank_id: str, counted: Sequence[_Counted]) -> list[Entity]:
+    wanted = {"bank_id": bank_id, "numbers": to_json([row[0] for row in counted])}
+    writings: dict[int, list[tuple[Any, ...]]] = {}
+    for entity, *writing in all_rows(connection, "entities.writings", wanted):
+        writings.setdefault(entity, []).append(tuple(writing))
+    unclear = {
+        number
+        for held in writings.values()
+        for *_, status, candidates, _ in held
+        if status == Status.AMBIGUOUS
+        for number in from_json(candidates) or ()
+    }
+    ids = dict(all_rows(connection, "entities.ids", {"bank_id": bank_id, "numbers": to_json(sorted(unclear))}))
+    return [_entity(row, writings[row[0]], ids) for row in counted if row[0] in writings]
+
+
+def _entity(counted: _Counted, writings: list[tuple[Any, ...]], ids: dict[int, str]) -> Entity:
+    number, mentions, first_seen, last_seen = counted
+    (own,) = (writing for writing in writings if writing[0] == number)
+    _, entity_id, name, kind, status, candidates, flags = own
+    if kind == "CONCEPT":  # an alias may tell more: the speaker "Ann" of the "Ann Lee" that a text names
+        kind = next((writing[3] for writing in writings if writing[3] != "CONCEPT"), kind)
+    is_ambiguous = status == Status.AMBIGUOUS
+    could_be = [ids[candidate] for candidate in from_json(candidates) or () if candidate in ids] if is_ambiguous else []
     return Entity(
         number=number,
         entity_id=entity_id,
         name=name,
-        type=type_,
-        mention_count=mention_count,
+        type=kind,
+        mention_count=mentions,
         first_seen=from_micros(first_seen),
         last_seen=from_micros(last_seen),
+        aliases=tuple(writing[2] for writing in writings if writing[0] != number),
+        is_ambiguous=is_ambiguous,
+        could_be=tuple(dict.fromkeys(could_be)),
+        is_literal=bool(flags & LITERAL),
     )

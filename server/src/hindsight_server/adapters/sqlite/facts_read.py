@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 
 from hindsight_server.adapters.sqlite.entities import entity_names
-from hindsight_server.adapters.sqlite.queries import one_row, scalar
+from hindsight_server.adapters.sqlite.queries import column, one_row, scalar
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.tags import matching_fact_tag_sets
 from hindsight_server.adapters.sqlite.values import from_json, from_micros, to_json, to_micros
@@ -39,7 +39,8 @@ def read_facts(connection: apsw.Connection, bank_id: str, seqs: Sequence[int]) -
     numbers = {seq: from_json(row[17]) for seq, row in rows.items()}
     names = entity_names(connection, bank_id, {number for held in numbers.values() for number in held})
     found = {
-        seq: _fact(row, tuple(names[number] for number in numbers[seq] if number in names)) for seq, row in rows.items()
+        seq: _fact(row, tuple(dict.fromkeys(names[number] for number in numbers[seq] if number in names)))
+        for seq, row in rows.items()
     }
     return [found[seq] for seq in seqs if seq in found]
 
@@ -58,12 +59,11 @@ def list_facts(connection: apsw.Connection, bank_id: str, wanted: FactFilter, li
 
 def _filter_values(connection: apsw.Connection, bank_id: str, wanted: FactFilter) -> dict[str, str | int | None] | None:
     """Values for the listing statements; None when nothing can match."""
-    number: int | None = None
+    numbers: list[int] | None = None
     if wanted.entity_id is not None:
-        row = one_row(connection, "entities.by_id", (bank_id, wanted.entity_id))
-        if row is None:
+        numbers = column(connection, "entities.names_of_id", (bank_id, wanted.entity_id))
+        if not numbers:
             return None
-        number = row[0]
     bounded = wanted.start is not None or wanted.end is not None
     return {
         "bank_id": bank_id,
@@ -71,7 +71,7 @@ def _filter_values(connection: apsw.Connection, bank_id: str, wanted: FactFilter
         "state": wanted.state,
         "document_id": wanted.document_id,
         "query": None if wanted.query is None else wanted.query.casefold(),
-        "number": number,
+        "numbers": None if numbers is None else to_json(numbers),
         "tag_sets": None if wanted.tags is None else matching_fact_tag_sets(connection, bank_id, wanted.tags),
         "time_field": wanted.time_field or ("created_at" if bounded else None),
         "start": to_micros(wanted.start),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hindsight_server.adapters.sqlite.entities import add_mentions, remove_mentions
+from hindsight_server.adapters.sqlite.names import Mentioned, add_links, add_mentions, remove_mentions
 from hindsight_server.adapters.sqlite.postings import add_postings, remove_postings
 from hindsight_server.adapters.sqlite.queries import all_rows
 from hindsight_server.adapters.sqlite.session import BankSession
@@ -30,7 +30,7 @@ class NewFact:
     context: str | None
     metadata: str
     tags: str
-    entities: tuple[int, ...]
+    entities: tuple[Mentioned, ...]
 
 
 def insert_facts(session: BankSession, facts: Sequence[NewFact]) -> None:
@@ -45,8 +45,11 @@ def insert_facts(session: BankSession, facts: Sequence[NewFact]) -> None:
     mentions = []
     for seq, fact in numbered:
         seen = to_micros(fact.write.extracted.mentioned_at) or session.now
-        mentions += [(number, seq, seen) for number in fact.entities]
+        mentions += [(name, seq, seen) for name in fact.entities]
     add_mentions(session, mentions)
+    for seq, fact in numbered:
+        if fact.write.extracted.name_links:
+            add_links(session, seq, fact.write.extracted.name_links)
     add_postings(connection, session.bank_id, [(seq, fact.write.terms) for seq, fact in numbered])
     session.fact_count += len(facts)
 
@@ -74,7 +77,7 @@ def move_facts(session: BankSession, seqs: Iterable[int]) -> dict[int, int]:
     moved = dict(zip((row[0] for row in rows), session.take_seqs(len(rows)), strict=True))
     connection.executemany(sql("facts.move"), [(new, session.now, bank_id, old) for old, new in moved.items()])
     mentions = [(moved[seq], bank_id, number, seq) for seq, _, entities, _ in rows for number in from_json(entities)]
-    connection.executemany(sql("entities.move"), mentions)
+    connection.executemany(sql("names.move"), mentions)
     add_postings(connection, bank_id, [(moved[seq], terms) for seq, terms in recallable])
     session.log_removed(seq for seq, _ in recallable)
     return moved
@@ -130,7 +133,7 @@ def _fact_row(session: BankSession, seq: int, fact: NewFact) -> tuple[object, ..
         write.tokens,
         flags_of(write),
         fact.tags,
-        to_json(fact.entities),
+        to_json([name.number for name in fact.entities]),
         write.state.value,
         write.fact_id,
         fact.chunk_id,

@@ -11,8 +11,8 @@ from typing import Any
 import apsw
 
 from hindsight_server.adapters.sqlite.banks import ensure_bank
-from hindsight_server.adapters.sqlite.entities import EntityNumbers
 from hindsight_server.adapters.sqlite.facts_write import NewFact, delete_facts, insert_facts, move_facts
+from hindsight_server.adapters.sqlite.names import EntityNumbers
 from hindsight_server.adapters.sqlite.operations import (
     Outcome,
     find_same,

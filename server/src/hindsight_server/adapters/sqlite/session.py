@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 import apsw
@@ -34,6 +34,18 @@ class BankSession:
             raise BankNotFound(bank_id)
         version, self._removed_count, self._next_seq, self._next_entity, self.fact_count = row
         self._version: int = version + 1
+        self.touched_names: set[int] = set()
+        self._last_works: list[Callable[[BankSession], None]] = []
+
+    @property
+    def version(self) -> int:
+        """The bank's version once this is saved."""
+        return self._version
+
+    def before_save(self, work: Callable[[BankSession], None]) -> None:
+        """Have some work done, once, when everything else is written."""
+        if work not in self._last_works:
+            self._last_works.append(work)
 
     def take_seqs(self, count: int) -> range:
         """That many fresh numbers for facts."""
@@ -55,7 +67,9 @@ class BankSession:
             drop_image(self.connection, self.bank_id)
 
     def save(self, *, documents: bool = False) -> None:
-        """Write the counters back; call it once, last."""
+        """Do the last works and write the counters back; call it once, last."""
+        for work in self._last_works:
+            work(self)
         if self._removed_count > _MOST_REMOVED:
             self.connection.execute(sql("snapshots.forget_removed"), (self.bank_id,))
             self.connection.execute(sql("snapshots.removed_since"), (self._version, self.bank_id))

@@ -17,6 +17,7 @@ from hindsight_server.adapters.sqlite import (
     documents,
     entities,
     facts_read,
+    naming_verbs,
     operations,
     postings,
     retain,
@@ -41,10 +42,12 @@ from hindsight_server.ports.records import (
     DocumentPart,
     DocumentState,
     Entity,
+    EntityGraph,
     FactChange,
     FactFilter,
     Int32Array,
     Int64Array,
+    NameGroups,
     Operation,
     Page,
     RetainResult,
@@ -189,10 +192,25 @@ class SqliteStore:
     async def entities(self, bank_id: str, numbers: Sequence[int]) -> list[Entity]:
         return await self._read_bank(entities.entities_by_number, bank_id, numbers)
 
+    async def entity_graph(self, bank_id: str, tags: TagFilter | None, limit: int, min_count: int) -> EntityGraph:
+        return await self._read_bank(entities.entity_graph, bank_id, tags, limit, min_count)
+
+    async def merge_entities(self, bank_id: str, entity_ids: Sequence[str], now: datetime) -> Entity:
+        return await self._write(naming_verbs.merge_entities, bank_id, entity_ids, now)
+
+    async def split_entity(self, bank_id: str, entity_id: str, names: Sequence[str], now: datetime) -> list[Entity]:
+        return await self._write(naming_verbs.split_entity, bank_id, entity_id, names, now)
+
+    async def name_entity(self, bank_id: str, entity_id: str, name: str, now: datetime, *, shown: bool) -> Entity:
+        return await self._write(naming_verbs.name_entity, bank_id, entity_id, name, now, shown=shown)
+
     async def list_tags(self, bank_id: str, query: str | None, limit: int, offset: int) -> Page[tuple[str, int]]:
         return await self._read_bank(tags.list_tags, bank_id, query, limit, offset)
 
     # recall
+
+    async def name_groups(self, bank_id: str, names: Sequence[str], after_version: int) -> NameGroups:
+        return await self._read_bank(entities.name_groups, bank_id, names, after_version)
 
     async def snapshot(self, bank_id: str, after_seq: int, after_version: int, *, limit: int | None = None) -> Snapshot:
         return await self._read(snapshots.read_snapshot, bank_id, after_seq, after_version, limit=limit)

@@ -12,6 +12,7 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
+from hindsight_server.engine.recall.groups import entity_of_names
 from hindsight_server.engine.recall.question import AskedTime
 from hindsight_server.engine.recall.scope import Scope
 from hindsight_server.engine.recall.types import ArmStatus, ArmTrace, TimeWindow
@@ -119,18 +120,27 @@ def by_entities(scope: Scope, named: Int32Array, seeds: Int32Array, count: int) 
     """Facts that share entities with the question and with the best facts so far.
 
     Each entity weighs by its rarity, fully when the question names it and half when only a seed does; weights are
-    summed and squashed by tanh, as shared entities add ever less.
+    summed and squashed by tanh, as shared entities add ever less. An entity is the same under all its names.
     """
     view, uses = scope.view, scope.entity_uses
+    of_seeds, entity_of = _of_seeds(view, seeds), entity_of_names(view, len(uses))
+    if entity_of is not None:
+        of_seeds, uses = entity_of[of_seeds], np.bincount(entity_of, uses)
     weights = np.zeros(len(uses), np.float32)
-    weights[_of_seeds(view, seeds)] = 0.5
+    weights[of_seeds] = 0.5
     weights[named[named < len(uses)]] = 1.0
     weights[uses > max(_ALWAYS_CONNECTS, scope.size // 2)] = 0.0
     chosen = np.flatnonzero(weights)
     rarest = np.log1p(max(scope.size, 1))
     weights[chosen] *= np.log1p(scope.size / np.maximum(uses[chosen], 1)) / rarest
+    if entity_of is not None:
+        weights = weights[entity_of]
     hit = np.flatnonzero((weights > 0)[view.entity_numbers])
     owners = view.entity_owners[hit]
+    if entity_of is not None:  # a fact that names an entity twice, by two names, shares it once
+        pairs = owners.astype(np.int64) * (int(entity_of.max(initial=0)) + 1) + entity_of[view.entity_numbers[hit]]
+        once = np.unique(pairs, return_index=True)[1]
+        hit, owners = hit[once], owners[once]
     if scope.mask is not None:
         keep = scope.mask[owners]
         hit, owners = hit[keep], owners[keep]

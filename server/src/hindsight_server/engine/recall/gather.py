@@ -13,6 +13,7 @@ import numpy as np
 
 from hindsight_server.domain.errors import BankNotFound, EmbeddingUnavailable
 from hindsight_server.engine.recall.cache import BankMoved, Postings, ViewCache, Warm
+from hindsight_server.engine.recall.groups import known_version, learn
 from hindsight_server.engine.recall.question import Question
 from hindsight_server.engine.recall.semantic import QueryVector
 from hindsight_server.engine.recall.types import ArmStatus
@@ -120,8 +121,9 @@ class Gatherer:
     async def _entities(self, bank_id: str, view: BankView, question: Question) -> Int32Array:
         if not len(view.entity_numbers) or not question.names:
             return np.empty(0, np.int32)
-        found = await self._store.find_entities(bank_id, question.names)
-        return np.array([entity.number for entity in found], np.int32)
+        found = await self._store.name_groups(bank_id, question.names, known_version(view))
+        learn(view, found)
+        return np.array(found.named, np.int32)
 
 
 async def guarded(name: str, work: Coroutine[Any, Any, T], until: float) -> tuple[T | None, Missing | None]:

@@ -64,16 +64,13 @@ class Includer:
     async def entities(self, bank_id: str, scope: Scope, rows: Int32Array, max_tokens: int) -> tuple[Entity, ...]:
         """The entities of the rows, in their order, while their names fit the budget."""
         wanted = _entities_of(scope.view, rows)[:_ENTITIES_READ]
-        found = {entity.number: entity for entity in await self._store.entities(bank_id, wanted)} if wanted else {}
         included: list[Entity] = []
         left = max_tokens
-        for number in wanted:
-            if number not in found:
-                continue
-            left -= self._analyzer.count_tokens(found[number].name)
+        for entity in await self._store.entities(bank_id, wanted) if wanted else ():
+            left -= self._analyzer.count_tokens(entity.name)
             if left < 0:
                 break
-            included.append(found[number])
+            included.append(entity)
         return tuple(included)
 
     async def source_facts(

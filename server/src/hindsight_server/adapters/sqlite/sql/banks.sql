@@ -77,6 +77,15 @@ DELETE FROM postings WHERE bank_id = ?
 -- name: delete_fact_entities
 DELETE FROM fact_entities WHERE bank_id = ?
 
+-- name: delete_entity_links
+DELETE FROM entity_links WHERE bank_id = ?
+
+-- name: delete_entity_rules
+DELETE FROM entity_rules WHERE bank_id = ?
+
+-- name: delete_entity_keys
+DELETE FROM entity_keys WHERE bank_id = ?
+
 -- name: delete_entities
 DELETE FROM entities WHERE bank_id = ?
 

@@ -93,8 +93,10 @@ WHERE f.bank_id = :bank_id
     AND (:state IS NULL OR f.state = :state)
     AND (:document_id IS NULL OR f.document_id = :document_id)
     AND (:tag_sets IS NULL OR f.tags IN (SELECT value FROM json_each(:tag_sets)))
-    AND (:number IS NULL OR EXISTS (
-        SELECT 1 FROM fact_entities AS m WHERE m.bank_id = :bank_id AND m.number = :number AND m.seq = f.seq
+    AND (:numbers IS NULL OR EXISTS (
+        SELECT 1
+        FROM json_each(:numbers) AS named
+        CROSS JOIN fact_entities AS m ON m.bank_id = :bank_id AND m.number = named.value AND m.seq = f.seq
     ))
     AND (:query IS NULL OR holds(f.text, :query) OR holds(f.context, :query))
     AND (:time_field IS NULL OR CASE :time_field
@@ -113,8 +115,10 @@ WHERE f.bank_id = :bank_id
     AND (:state IS NULL OR f.state = :state)
     AND (:document_id IS NULL OR f.document_id = :document_id)
     AND (:tag_sets IS NULL OR f.tags IN (SELECT value FROM json_each(:tag_sets)))
-    AND (:number IS NULL OR EXISTS (
-        SELECT 1 FROM fact_entities AS m WHERE m.bank_id = :bank_id AND m.number = :number AND m.seq = f.seq
+    AND (:numbers IS NULL OR EXISTS (
+        SELECT 1
+        FROM json_each(:numbers) AS named
+        CROSS JOIN fact_entities AS m ON m.bank_id = :bank_id AND m.number = named.value AND m.seq = f.seq
     ))
     AND (:query IS NULL OR holds(f.text, :query) OR holds(f.context, :query))
 ORDER BY f.mentioned_at DESC, f.created_at DESC, f.seq DESC
@@ -134,8 +138,10 @@ WHERE f.bank_id = :bank_id
     AND (:state IS NULL OR f.state = :state)
     AND (:document_id IS NULL OR f.document_id = :document_id)
     AND (:tag_sets IS NULL OR f.tags IN (SELECT value FROM json_each(:tag_sets)))
-    AND (:number IS NULL OR EXISTS (
-        SELECT 1 FROM fact_entities AS m WHERE m.bank_id = :bank_id AND m.number = :number AND m.seq = f.seq
+    AND (:numbers IS NULL OR EXISTS (
+        SELECT 1
+        FROM json_each(:numbers) AS named
+        CROSS JOIN fact_entities AS m ON m.bank_id = :bank_id AND m.number = named.value AND m.seq = f.seq
     ))
     AND (:query IS NULL OR holds(f.text, :query) OR holds(f.context, :query))
     AND moment BETWEEN ifnull(:start, -9223372036854775808) AND ifnull(:end, 9223372036854775807)

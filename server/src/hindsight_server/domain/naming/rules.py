@@ -1,0 +1,135 @@
+"""Which two names could be one, and how much must speak for it."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from hindsight_server.domain.naming import words
+from hindsight_server.domain.naming.forms import Kind, NameForm
+
+_NEUTRAL = ("", "role")
+
+
+class Need(IntEnum):
+    """What must speak for two names being one besides their likeness, from nothing to the most."""
+
+    NOTHING = 0
+    TIME = 1  # named within the same weeks
+    COMPANY = 2  # the same document, session, or others named beside them
+
+
+def could_be(less: NameForm, more: NameForm, *, person: bool, known_person: bool) -> Need | None:
+    """Whether `less` could be another writing of `more`, and what it takes; None when it could not.
+
+    Args:
+        less, more: two names, the fuller one second.
+        person: whether `more` may be a person (nothing says that it is a place, a firm or a thing).
+        known_person: whether `less` is known to be a person: a speaker, or named as one.
+
+    Example:
+        >>> could_be(read_name("alice c."), read_name("alice chen"), person=True, known_person=False)
+        <Need.TIME: 1>
+    """
+    if less.fold == more.fold:
+        return Need.NOTHING
+    if Kind.FIXED in (less.kind, more.kind):
+        return None
+    if more.kind is Kind.ORGANISATION or less.kind is Kind.POSSESSIVE:
+        base = more.base if more.kind is Kind.ORGANISATION else less.base
+        other = less if more.kind is Kind.ORGANISATION else more
+        return Need.TIME if other.fold == base and other.kind is not Kind.ORGANISATION else None
+    if not person or not _agree(less, more):
+        return None
+    if more.kind is Kind.HAN_FULL:
+        return _han(less, more)
+    if less.kind is Kind.WORD:
+        return _word(less, more, known_person=known_person)
+    if less.kind is Kind.TITLED and more.kind is Kind.FULL:
+        return _titled(less, more)
+    if less.kind is Kind.FULL and more.kind is Kind.FULL:
+        return _full(less, more)
+    return None
+
+
+def looks_like_person(form: NameForm, *, known: bool) -> bool:
+    """Whether a name may be taken for a person's: by a title, a common given name, or because it is known."""
+    if form.kind in (Kind.HAN_FULL, Kind.HAN_REFERENCE, Kind.TITLED):
+        return True
+    if form.kind is Kind.WORD:
+        return known or (words.is_given(form.given) and form.given not in words.NOT_ALONE)
+    if form.kind is not Kind.FULL or form.family in words.NO_FAMILY:
+        return False
+    return known or bool(form.title) or words.is_given(form.given) or bool(form.sounds)
+
+
+def _agree(one: NameForm, other: NameForm) -> bool:
+    """Nothing in the two says that they are two people."""
+    if one.suffix != other.suffix:
+        return False
+    if one.gender and other.gender and one.gender != other.gender:
+        return False
+    if Kind.HAN_FULL in (one.kind, other.kind) or one.title == other.title:
+        return True
+    return one.title in _NEUTRAL or other.title in _NEUTRAL
+
+
+def _word(less: NameForm, more: NameForm, *, known_person: bool) -> Need | None:
+    word = less.given
+    if more.kind is Kind.WORD:
+        return Need.COMPANY if more.given in words.nicknames().get(word, ()) else None
+    if word in words.NOT_ALONE and not known_person:
+        return None
+    if more.kind is Kind.TITLED:
+        return Need.TIME if more.given == word else None
+    if more.kind is not Kind.FULL:
+        return None
+    if more.given == word:
+        return Need.TIME
+    if more.given in words.nicknames().get(word, ()) or more.family == word:
+        return Need.COMPANY
+    return None
+
+
+def _titled(less: NameForm, more: NameForm) -> Need | None:
+    if less.given not in (more.family, more.given):
+        return None
+    return Need.TIME if less.title == more.title or less.given == more.given else Need.COMPANY
+
+
+def _full(less: NameForm, more: NameForm) -> Need | None:
+    if less.sounds and less.sounds == more.sounds:
+        return Need.TIME
+    if not _family_fits(less.family, more.family):
+        return None
+    return Need.TIME if _given_fits(less.given, more.given) and _middle_fits(less.middle, more.middle) else None
+
+
+def _family_fits(less: str, more: str) -> bool:
+    return less == more or (len(less) == 1 and more.startswith(less))
+
+
+def _given_fits(less: str, more: str) -> bool:
+    if less == more or (len(less) == 1 and more.startswith(less)):
+        return True
+    return more in words.nicknames().get(less, ())
+
+
+def _middle_fits(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """One's middle names are among the other's, in order, each whole or as an initial."""
+    fewer, more = sorted((one, other), key=len)
+    left = iter(more)
+    return all(
+        any(b.startswith(a) if len(a) == 1 else a.startswith(b) if len(b) == 1 else a == b for b in left) for a in fewer
+    )
+
+
+def _han(less: NameForm, more: NameForm) -> Need | None:
+    if less.kind is Kind.FULL:
+        return Need.TIME if less.sounds & more.sounds else None
+    if less.kind is Kind.HAN_REFERENCE:
+        by_surname = less.family == more.family
+        by_given = bool(less.given) and more.given.endswith(less.given)
+        return Need.COMPANY if by_surname or by_given else None
+    if less.kind in (Kind.HAN_WORD, Kind.HAN_FULL):
+        return Need.TIME if len(more.given) == 2 and less.text == more.given else None
+    return None
