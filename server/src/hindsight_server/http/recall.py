@@ -42,6 +42,12 @@ class RecallBody(wire.RecallRequest):
     time_filter: TimeFilterBody | None = None
 
 
+class RecallAnswer(shapes.RecallResponse):
+    """With our extension `truncated`: whether `max_tokens` left out results that the floors let through."""
+
+    truncated: bool
+
+
 async def recall(request: Request, bank_id: BankId, body: Annotated[RecallBody, Body(RecallBody)]) -> Response:
     served = services(request)
     query = recall_query(body)
@@ -130,15 +136,16 @@ def _source_facts(options: wire.SourceFactsIncludeOptions | None) -> SourceFacts
     )
 
 
-def recall_answer(outcome: RecallOutcome, *, traced: bool) -> shapes.RecallResponse:
+def recall_answer(outcome: RecallOutcome, *, traced: bool) -> RecallAnswer:
     """The outcome on the wire."""
-    response: shapes.RecallResponse = {
+    response: RecallAnswer = {
         "results": [_result(scored) for scored in outcome.results],
         "trace": _trace(outcome) if traced or outcome.trace.degraded or outcome.trace.notes else None,
         "entities": None,
         "chunks": None,
         "source_facts": None,
         "source_facts_truncated": outcome.source_facts_truncated,
+        "truncated": outcome.truncated,
     }
     if outcome.entities is not None:
         response["entities"] = {
@@ -153,7 +160,12 @@ def recall_answer(outcome: RecallOutcome, *, traced: bool) -> shapes.RecallRespo
 
 
 def _trace(outcome: RecallOutcome) -> dict[str, Any]:
-    return {**outcome.trace.as_dict(), "num_results": len(outcome.results), "result_tokens": outcome.result_tokens}
+    return {
+        **outcome.trace.as_dict(),
+        "num_results": len(outcome.results),
+        "result_tokens": outcome.result_tokens,
+        "listed_tokens": outcome.listed_tokens,
+    }
 
 
 def _result(scored: ScoredFact) -> shapes.RecallResult:
@@ -204,4 +216,4 @@ def iso(value: datetime | None) -> str | None:
     return value.isoformat() if value is not None else None
 
 
-HANDLERS = {"recall_memories": Handler(recall, shapes.RecallResponse, RecallBody)}
+HANDLERS = {"recall_memories": Handler(recall, RecallAnswer, RecallBody)}

@@ -147,8 +147,9 @@ async def test_no_text_breaks_a_recall(diary: Memory, query: str) -> None:
 async def test_results_stay_within_the_token_budget(diary: Memory, max_tokens: int) -> None:
     outcome = await diary.ask("key", max_tokens=max_tokens)
     counted = sum(Analyzer().count_tokens(result.fact.text) for result in outcome.results)
-    assert counted == outcome.result_tokens <= max_tokens
+    assert counted == outcome.result_tokens <= outcome.listed_tokens <= max_tokens
     assert outcome.results or max_tokens < 25
+    assert outcome.truncated == (len(outcome.results) < len((await diary.ask("key")).results))
 
 
 @pytest.mark.feature("S7")
@@ -280,7 +281,7 @@ async def test_the_trace_says_what_every_arm_did(diary: Memory) -> None:
     assert window["start"].startswith("2024-01-01")
     assert window["end"].startswith("2024-12-31")
     assert (window["phrase"], window["source"]) == ("2024", "query")
-    assert len(trace["features"]) == len(outcome.results)
+    assert [one["id"] for one in trace["explained"]] == [result.fact.fact_id for result in outcome.results]
     assert trace["facts_visible"] == len(DIARY)
 
 

@@ -67,11 +67,11 @@ async def test_a_hidden_turn_lends_no_words_to_the_next(memory: Memory) -> None:
     await memory.retain(hidden, shown)
     reached = await memory.ask("zebra", trace=True)
     after = next(at for at, result in enumerate(reached.results) if result.fact.text == "The striped one.")
-    assert reached.trace.features[after]["pair"] > 0
+    assert reached.trace.explained[after].features["pair"][0] > 0
     alone = await memory.ask("zebra", trace=True, tags=leaf("y", match=TagsMatch.ANY_STRICT))
     assert texts(alone) == ["The striped one."]
-    assert alone.trace.features[0]["pair"] == 0
-    assert alone.trace.features[0]["session"] == 0
+    assert not {"pair", "session"} & set(alone.trace.explained[0].features)
+    assert alone.trace.hidden == {"tags": 1}
 
 
 @pytest.mark.feature("S4")
@@ -173,6 +173,7 @@ async def test_fuzzy_tags_reach_what_is_spelled_otherwise(memory: Memory) -> Non
     wanted = TagLeaf(frozenset({"lang:typsecript"}), TagsMatch.ANY_STRICT, fuzzy=True)
     outcome = await memory.ask("build", tags=wanted, chunks_max_tokens=1000, trace=True)
     assert texts(outcome) == ["The build uses strict mode."]
+    assert outcome.trace.as_dict()["tag_meanings"] == {"lang:typsecript": ["lang:typescript"]}
     assert outcome.chunks is not None
     assert [chunk.chunk.document_id for chunk in outcome.chunks] == ["ts"]
     assert set(await memory.texts("build", tags=TagNot(wanted))) == {"The build is slow.", "The build is green."}

@@ -80,7 +80,8 @@ class Recaller:
         )
         self._gatherer = Gatherer(store, embedder, analyzer, self._cache)
         self._weights = load_weights(settings.weights)
-        self._results = ResultBuilder(self._cache, store, analyzer)
+        weights_file = settings.weights.name if settings.weights else "weights.json"
+        self._results = ResultBuilder(self._cache, store, analyzer, weights_file)
 
     async def recall(self, bank_id: str, query: RecallQuery) -> RecallOutcome:
         """Facts that answer the query, best first, within its token budget.

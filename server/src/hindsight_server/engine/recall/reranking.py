@@ -53,6 +53,9 @@ class Ranked:
         places: for each, its place in the first pass.
         final: 0-1, descending.
         reranker: 0-1, NaN where no words were compared; None when none were at all.
+        features: of the candidates in the order of the first pass; as many columns as there are weights.
+        weights: of these features.
+        exact: rows that go before all others.
         report: how the comparison went.
     """
 
@@ -60,6 +63,9 @@ class Ranked:
     places: Int32Array
     final: Float32Array
     reranker: Float32Array | None
+    features: Float32Array
+    weights: Float32Array
+    exact: Int32Array
     report: ArmReport = field(default_factory=lambda: skipped("reranker", "not wanted"))
 
 
@@ -109,13 +115,15 @@ def final_order(
         now: the moment of the question, seconds since 1970.
     """
     reranker = None
-    boosts = _boosts(view, first.rows, now)
+    added = boosts(view, first.rows, now)
+    boost = added["recency"] + added["proof"]
+    features, used = first.features, weights.first
     if compared is None:
-        probability = weights.first_probability(shortfall(first.features, weights.first) + boosts)
+        probability = weights.first_probability(shortfall(features, used) + boost)
     else:
         second = second_features(compared.similarity, compared.looked_at)
-        features = np.concatenate([first.features, second], axis=1)
-        probability = weights.second_probability(shortfall(features, weights.second) + boosts)
+        features, used = np.concatenate([first.features, second], axis=1), weights.second
+        probability = weights.second_probability(shortfall(features, used) + boost)
         own = compared.similarity.own
         reranker = np.where(np.isnan(own), np.float32(np.nan), weights.reranker(np.nan_to_num(own)))
     is_exact = np.isin(first.rows, exact)
@@ -127,13 +135,18 @@ def final_order(
         places=order,
         final=final[order],
         reranker=None if reranker is None else reranker[order],
+        features=features,
+        weights=used,
+        exact=exact,
     )
 
 
-def _boosts(view: BankView, rows: Int32Array, now: float) -> Float32Array:
+def boosts(view: BankView, rows: Int32Array, now: float) -> dict[str, Float32Array]:
     """What is added to the scores: newer facts, and observations with more proof, count slightly more."""
     age_days = np.maximum(now - view.mentioned[rows], 0.0) / 86400.0
     recency = np.nan_to_num(np.exp2(-age_days / RECENCY_HALF_LIFE_DAYS), nan=0.5)
     proof = np.clip(0.5 + np.log(np.maximum(view.proof[rows], 1)) / 10.0, 0.0, 1.0)
-    boosts = RECENCY_WEIGHT * (recency - 0.5) + PROOF_WEIGHT * (proof - 0.5)
-    return boosts.astype(np.float32)
+    return {
+        "recency": (RECENCY_WEIGHT * (recency - 0.5)).astype(np.float32),
+        "proof": (PROOF_WEIGHT * (proof - 0.5)).astype(np.float32),
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -10,6 +11,8 @@ from typing import Any
 from hindsight_server.domain.model import Fact
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.ports.records import Chunk, Entity
+
+_MEANINGS = 20  # tags that a fuzzy one was taken for, in a trace
 
 
 class Budget(StrEnum):
@@ -149,6 +152,15 @@ class IncludedChunk:
     truncated: bool = False
 
 
+class LeftOut(StrEnum):
+    """Why a candidate is not among the results."""
+
+    FLOOR_FINAL = "floor_final"
+    FLOOR_RERANKER = "floor_reranker"
+    SUPERSEDED = "superseded"
+    BUDGET = "budget"
+
+
 class ArmStatus(StrEnum):
     OK = "ok"
     SKIPPED = "skipped"
@@ -182,7 +194,7 @@ class TracedWindow:
     """A time that the search looked at.
 
     Args:
-        window: as it was used: a month without a year is that of a year that has facts.
+        window: with `trace`, as it was used: a month without a year is that of a year that has facts.
         phrase: the words that name it; None for a window given with the query.
         source: ``query`` (its words), ``request`` (its `temporal_window`) or ``event`` (the words name an event).
         event_memory_id: the memory that tells when the event was.
@@ -195,17 +207,51 @@ class TracedWindow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedCandidate:
+    """Why a candidate is where it is, or why it is not there.
+
+    Args:
+        rank: in the final order, from 1; those that were left out are counted.
+        left_out: why it is not among the results; None when it is.
+        exact: whether it goes before all others.
+        first_score: of the linear model before any words were compared.
+        score: of the linear model that counted in the end, boosts included; `final` and `reranker` as in `Scores`.
+        arms: for each arm that brought it, its rank there and that arm's own score.
+        features: what is not 0 of it, each with what it adds to the score (value times weight).
+        boosts: what is added to the score besides.
+    """
+
+    fact_id: str
+    rank: int
+    left_out: LeftOut | None
+    exact: bool
+    first_score: float
+    score: float
+    final: float
+    reranker: float | None
+    arms: Mapping[str, tuple[int, float]]
+    features: Mapping[str, tuple[float, float]]
+    boosts: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecallTrace:
-    """How a recall came to its answer.
+    """How a recall came to its answer. What is marked * is there only when the query asks for a trace.
 
     Args:
         query: the words that were searched (cut, when `query_truncated`).
         degraded: names of the arms that failed or were late.
         notes: in plain words, what was left out or cut, and why.
         time_windows: times found in the words, or given.
+        facts_visible: facts that the filters let through.
+        hidden: for each filter, how many facts it leaves out by itself.
+        tag_meanings: for each fuzzy tag, those of the bank that it was taken for.
         candidates: facts that were ranked.
+        left_out: how many of them are not among the results, by reason.
         stage_seconds: wall time of each stage.
-        features: for the first results, the value of each ranking feature (only when traced).
+        weights_file: name of the file that the weights are from.
+        weights*: of the features; `attainable`* is the score of a fact that would be the best in each.
+        explained*: the first candidates of the final order.
     """
 
     query: str
@@ -216,10 +262,16 @@ class RecallTrace:
     degraded: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     facts_visible: int = 0
+    hidden: Mapping[str, int] = field(default_factory=dict)
+    tag_meanings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     candidates: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
     total_seconds: float = 0.0
-    stage_seconds: dict[str, float] = field(default_factory=dict)
-    features: tuple[dict[str, float], ...] = ()
+    stage_seconds: Mapping[str, float] = field(default_factory=dict)
+    weights_file: str = ""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    attainable: float = 0.0
+    explained: tuple[ExplainedCandidate, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The trace as JSON-able values, for the wire."""
@@ -232,10 +284,16 @@ class RecallTrace:
             "degraded": list(self.degraded),
             "notes": list(self.notes),
             "facts_visible": self.facts_visible,
+            "hidden": dict(self.hidden),
+            "tag_meanings": {tag: list(meant[:_MEANINGS]) for tag, meant in self.tag_meanings.items()},
             "candidates": self.candidates,
+            "left_out": dict(self.left_out),
             "time_seconds": self.total_seconds,
             "stage_seconds": dict(self.stage_seconds),
-            "features": [dict(row) for row in self.features],
+            "weights_file": self.weights_file,
+            "weights": dict(self.weights),
+            "attainable": self.attainable,
+            "explained": [_candidate_dict(one) for one in self.explained],
         }
 
 
@@ -251,6 +309,22 @@ def _window_dict(traced: TracedWindow) -> dict[str, Any]:
         "source": traced.source,
     }
     return known if traced.event_memory_id is None else {**known, "event_memory_id": traced.event_memory_id}
+
+
+def _candidate_dict(one: ExplainedCandidate) -> dict[str, Any]:
+    return {
+        "id": one.fact_id,
+        "rank": one.rank,
+        "left_out": one.left_out.value if one.left_out else None,
+        "exact": one.exact,
+        "first_score": one.first_score,
+        "score": one.score,
+        "final": one.final,
+        "reranker": one.reranker,
+        "arms": {name: {"rank": rank, "score": score} for name, (rank, score) in one.arms.items()},
+        "features": {name: {"value": value, "adds": adds} for name, (value, adds) in one.features.items()},
+        "boosts": dict(one.boosts),
+    }
 
 
 def _arm_dict(arm: ArmTrace) -> dict[str, Any]:
@@ -276,6 +350,8 @@ class RecallOutcome:
         source_facts: the facts that the returned observations were drawn from.
         source_facts_truncated: whether the budget left some out.
         result_tokens: tokens of the result texts together.
+        listed_tokens: tokens of the results as a numbered list, at most; this is what `max_tokens` bounds.
+        truncated: whether `max_tokens` left out results that the floors let through.
     """
 
     results: tuple[ScoredFact, ...]
@@ -285,3 +361,5 @@ class RecallOutcome:
     source_facts: tuple[Fact, ...] | None = None
     source_facts_truncated: bool | None = None
     result_tokens: int = 0
+    listed_tokens: int = 0
+    truncated: bool = False
