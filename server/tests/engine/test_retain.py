@@ -275,3 +275,19 @@ async def test_a_bank_that_is_deleted_meanwhile_is_not_brought_back(engine: Engi
         with pytest.raises(Conflict, match="deleted"):
             await retainer.retain("b", [ItemInput(content="Ann: I bought a canoe.")])
     assert (await engine.memories.list("b", FactFilter())).total == 0
+
+
+@pytest.mark.feature("R1")
+async def test_a_job_forgets_the_words_of_a_document_that_is_deleted_before_it_runs(engine: Engine) -> None:
+    """The job of two documents goes on with the one that is left."""
+    items = [ItemInput(content="Ann: the password is heron.", document_id="d1")]
+    items.append(ItemInput(content="Ann: I bought a canoe.", document_id="d2"))
+    outcome = await engine.retain("b", items, run_async=True)
+    assert outcome.operation_id
+    await engine.documents.delete("b", "d1")
+    job = await engine.store.get_operation("b", outcome.operation_id)
+    assert job is not None
+    assert "heron" not in str(job)
+    await engine.jobs.run_until_idle()
+    assert (await engine.operations.status("b", outcome.operation_id)).status == "completed"
+    assert await engine.texts("b", "valid") == ["Ann: I bought a canoe."]

@@ -95,6 +95,13 @@ class Store(Protocol):
         """
         ...
 
+    async def waiting_parts(self, bank_id: str, operation_id: str) -> list[tuple[str, DocumentPart]]:
+        """The parts, with their documents' ids, that wait for a job to replace their pending facts.
+
+        By document, in the order of the text; those that were replaced or deleted since are gone.
+        """
+        ...
+
     async def document_parts(self, bank_id: str, document_id: str) -> list[DocumentPart]:
         """The texts that make up a document, in order, each as it was retained. Raises NotFound."""
         ...
@@ -213,9 +220,7 @@ class Store(Protocol):
         """
         ...
 
-    async def snapshot(
-        self, bank_id: str, after_seq: int, after_version: int, *, limit: int | None = None
-    ) -> Snapshot:
+    async def snapshot(self, bank_id: str, after_seq: int, after_version: int, *, limit: int | None = None) -> Snapshot:
         """What changed after a mark; `(0, 0)` gives everything. Cheap when nothing changed.
 
         With a limit, at most so many rows: a big bank is read piece by piece, each time with the mark of the piece

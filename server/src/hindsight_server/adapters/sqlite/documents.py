@@ -46,6 +46,11 @@ def document_parts(connection: apsw.Connection, bank_id: str, document_id: str) 
     return [DocumentPart(text=text, source=from_json(source)) for text, source in parts]
 
 
+def waiting_parts(connection: apsw.Connection, bank_id: str, operation_id: str) -> list[tuple[str, DocumentPart]]:
+    rows = all_rows(connection, "documents.waiting_parts", (bank_id, operation_id))
+    return [(document_id, DocumentPart(text=text, source=from_json(source))) for document_id, text, source in rows]
+
+
 def list_documents(
     connection: apsw.Connection, bank_id: str, wanted: DocumentFilter, limit: int, offset: int
 ) -> Page[Document]:

@@ -127,6 +127,9 @@ class SqliteStore:
     async def document_state(self, bank_id: str, document_id: str) -> DocumentState | None:
         return await self._read(documents.document_state, bank_id, document_id)
 
+    async def waiting_parts(self, bank_id: str, operation_id: str) -> list[tuple[str, DocumentPart]]:
+        return await self._read(documents.waiting_parts, bank_id, operation_id)
+
     async def document_parts(self, bank_id: str, document_id: str) -> list[DocumentPart]:
         return await self._read_bank(documents.document_parts, bank_id, document_id)
 

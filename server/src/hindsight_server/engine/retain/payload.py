@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hindsight_server.domain.model import UpdateMode
 from hindsight_server.engine.retain.prepare import Part
-from hindsight_server.engine.retain.source import from_source, to_source
+from hindsight_server.engine.retain.source import from_source
 from hindsight_server.ports.extractor import ExtractionOptions
+from hindsight_server.ports.records import DocumentPart
 
-_VERSION = 1
+_VERSION = 2
 
 
 def to_payload(parts: Sequence[Part]) -> dict[str, Any]:
-    """Everything a worker needs to extract the same chunks again, whatever the bank's settings are by then."""
+    """What a worker needs to extract the same chunks again, whatever the bank's settings are by then.
+
+    The words are not in it: they wait in their documents, so that whatever is forgotten there is forgotten here too.
+    """
     return {"version": _VERSION, "parts": [_part_to_json(part) for part in parts]}
 
 
-def from_payload(payload: Mapping[str, Any]) -> list[Part]:
-    """The parts of a payload."""
+def from_payload(payload: Mapping[str, Any], waiting: Sequence[tuple[str, DocumentPart]]) -> list[Part]:
+    """The parts of a payload whose documents still wait for it.
+
+    Args:
+        payload: made by `to_payload`.
+        waiting: document ids and texts, as `Store.waiting_parts` gives them.
+    """
     _check_version(payload)
-    return [_part_from_json(part) for part in payload["parts"]]
+    texts: defaultdict[str, deque[DocumentPart]] = defaultdict(deque)
+    for document_id, text in waiting:
+        texts[document_id].append(text)
+    return [
+        _part_from_json(part, texts[part["document_id"]].popleft())
+        for part in payload["parts"]
+        if texts[part["document_id"]]
+    ]
 
 
 def reprocess_payload(document_id: str) -> dict[str, Any]:
@@ -37,25 +54,22 @@ def document_to_reprocess(payload: Mapping[str, Any]) -> str | None:
 
 
 def _check_version(payload: Mapping[str, Any]) -> None:
-    if payload.get("version") != _VERSION:
+    if payload.get("version") not in (1, _VERSION):  # the first one also held the words
         raise ValueError(f"a job of version {payload.get('version')!r}; this server knows version {_VERSION}")
 
 
 def _part_to_json(part: Part) -> dict[str, Any]:
-    item = part.checked.item
     return {
-        "content": item.content,
-        "document_id": item.document_id,
-        "source": to_source(part.checked),
+        "document_id": part.checked.item.document_id,
         "mode": part.mode.value,
         "options": {"mode": part.options.mode, "chunk_size": part.options.chunk_size},
         "stored_hashes": list(part.stored_hashes),
     }
 
 
-def _part_from_json(value: Mapping[str, Any]) -> Part:
+def _part_from_json(value: Mapping[str, Any], held: DocumentPart) -> Part:
     return Part(
-        from_source(value["content"], value["document_id"], value["source"]),
+        from_source(held.text, value["document_id"], held.source),
         ExtractionOptions(**value["options"]),
         UpdateMode(value["mode"]),
         tuple(value["stored_hashes"]),

@@ -147,7 +147,8 @@ class Retainer:
         document_id = document_to_reprocess(payload)
         if document_id is not None:
             return await self._extract_again(operation.bank_id, document_id)
-        parts = from_payload(payload)
+        waiting = await self._store.waiting_parts(operation.bank_id, operation.operation_id)
+        parts = from_payload(payload, waiting)
         try:
             return await self._finish(operation, parts)
         except StaleDocument:

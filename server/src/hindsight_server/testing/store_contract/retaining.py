@@ -121,6 +121,19 @@ class RetainContract:
         assert turns == [0, 2]
         assert sorted(await texts_of(store)) == ["new", "one", "three"]
 
+    async def test_the_parts_of_a_job_wait_in_their_documents(self, store: Store) -> None:
+        parts = [document(name, f"{name} text", source={"n": name}, state=FactState.PENDING) for name in ("y", "x")]
+        parts.append(appended("y", "more", state=FactState.PENDING))
+        await store.retain(write("b", *parts, operation=operation("b", "o")))
+        await store.retain(write("b", document("z", "other", state=FactState.PENDING), operation=operation("b", "p")))
+        waiting = await store.waiting_parts("b", "o")
+        assert [(name, part.text) for name, part in waiting] == [("x", "x text"), ("y", "y text"), ("y", "more")]
+        assert waiting[0][1] == DocumentPart(text="x text", source={"n": "x"})
+        await store.delete_document("b", "y", NOW)
+        assert [name for name, _ in await store.waiting_parts("b", "o")] == ["x"]
+        await store.retain(write("b", document("x", "x text"), finishes="o"))
+        assert await store.waiting_parts("b", "o") == []
+
     async def test_corrections_survive_when_nothing_changed(self, store: Store) -> None:
         (one,) = await put(store, "b", "d", "one", tags=("t",))
         await store.update_fact("b", one, FactChange(tags=("mine",), text="corrected", terms={"corrected": 1}), NOW)

@@ -40,6 +40,12 @@ FROM document_parts
 WHERE bank_id = ? AND document_id = ? AND pending_operation_id = ?
 ORDER BY part
 
+-- name: waiting_parts
+SELECT document_id, text, source
+FROM document_parts
+WHERE bank_id = ? AND pending_operation_id = ?
+ORDER BY document_id, part
+
 -- name: part_done
 UPDATE document_parts SET pending_operation_id = NULL WHERE bank_id = ? AND document_id = ? AND part = ?
 
