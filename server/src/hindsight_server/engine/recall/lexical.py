@@ -109,10 +109,15 @@ def _session_scores(scope: Scope, lists: _Lists) -> Float32Array:
     assert scope.session is not None
     size = len(scope.view)
     scores = np.zeros(size, np.float32)
+    sums = np.zeros(size, np.float32)
+    holds = np.zeros(size, np.bool_)
     for rows, counts in lists.values():
-        sums = np.bincount(scope.session[rows], counts, minlength=size).astype(np.float32)
-        touched = np.flatnonzero(sums)
-        weight = np.float32(rarity(scope.sessions.count, len(touched)))
+        touched = scope.session[rows]  # a session as often as it holds the term; each time the same score comes out
+        np.add.at(sums, touched, counts)
+        holds[touched] = True
+        weight = np.float32(rarity(scope.sessions.count, int(np.count_nonzero(holds))))
         scores[touched] += weight * _saturated(sums[touched], scope.sessions.lengths[touched], scope.sessions)
+        sums[touched] = 0
+        holds[touched] = False
     spread = scores[scope.session]
     return spread if scope.mask is None else np.where(scope.mask, spread, np.float32(0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -58,6 +59,8 @@ def meaning_scores(scope: Scope, queries: Mapping[str, QueryVector]) -> MeaningS
 def _standardised(values: Float32Array) -> Float32Array:
     """Mean and deviation are pulled towards those usual for sentence encoders: a space of three facts tells neither."""
     share = len(values) / (len(values) + _PRIOR_COUNT)
-    mean = share * float(values.mean()) + (1 - share) * _PRIOR_MEAN
-    deviation = share * float(values.std()) + (1 - share) * _PRIOR_DEVIATION
+    average = float(values.mean())
+    spread = math.sqrt(max(float(np.dot(values, values)) / len(values) - average * average, 0.0))
+    mean = share * average + (1 - share) * _PRIOR_MEAN
+    deviation = share * spread + (1 - share) * _PRIOR_DEVIATION
     return (values - np.float32(mean)) / np.float32(max(deviation, 1e-6))
