@@ -6,6 +6,7 @@ no dates, no vectors) is the same for all candidates, so that it changes no orde
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,8 +89,8 @@ class Scaled:
         self.pair = self.turn if words is None or words.pair is words.turn else _over_best(words.pair, fair)
         self.session = self.turn
         if words is not None and words.session is not words.turn:
-            self.session = _min_max(scope, words.session, (0.0, 0.0))
-        self.meaning = _min_max(scope, meaning.scaled, _MEANING_ENDS) if meaning else nothing
+            self.session = _min_max(words.session, (0.0, 0.0))
+        self.meaning = _min_max(meaning.scaled, _MEANING_ENDS) if meaning else nothing
 
     def joined(self, weights: Float32Array) -> Float32Array:
         """The weighted sum of turn, pair, session and meaning: which rows are worth a closer look."""
@@ -153,18 +154,17 @@ def _over_best(scores: Float32Array, fair: float) -> Float32Array:
     return scores / np.float32(best) if best > 0 else scores
 
 
-def _min_max(scope: Scope, scores: Float32Array, ends: tuple[float, float]) -> Float32Array:
-    """Scaled over visible rows that have a score; 0 for the others."""
-    seen = scores if scope.mask is None else scores[scope.mask]
-    if not seen.size:
+def _min_max(scores: Float32Array, ends: tuple[float, float]) -> Float32Array:
+    """Scaled over the rows that have a score; 0 for the others (NaN), which hidden rows are among."""
+    if not scores.size:
+        return scores
+    low, high = float(np.fmin.reduce(scores)), float(np.fmax.reduce(scores))
+    if math.isnan(low):
         return np.zeros(len(scores), np.float32)
-    if scope.mask is None and not np.isnan(seen.min()):
-        return _between(scores, *_stretched(scores, ends))
-    seen = seen[~np.isnan(seen)]
-    if not seen.size:
-        return np.zeros(len(scores), np.float32)
-    low, high = _stretched(seen, ends)
-    return _between(np.where(np.isnan(scores), np.float32(low), scores), low, high)
+    low, high = min(low, ends[0]), max(high, ends[1])
+    if math.isnan(float(scores.min())):
+        scores = np.where(np.isnan(scores), np.float32(low), scores)
+    return _between(scores, low, high)
 
 
 def _stretched(values: Float32Array, ends: tuple[float, float]) -> tuple[float, float]:

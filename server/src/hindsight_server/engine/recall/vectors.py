@@ -22,7 +22,6 @@ Int32Array = npt.NDArray[np.int32]
 
 _AT_ONCE = 4096  # vectors quantised together, so that what is made on the way stays small
 _NOTHING = 1e-30  # components below this are none: dividing by them overflows
-_GATHER_BELOW = 8  # scanning a copy of the wanted vectors pays when fewer than an eighth are wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +44,14 @@ class Vectors:
     def cosines(self, query: Float32Array, places: npt.NDArray[np.intp] | None = None) -> Float32Array:
         """Cosine similarities of the query with all vectors, or with those at `places` (ascending)."""
         codes, lengths = quantised(query[None])
-        few = places is not None and _GATHER_BELOW * len(places) < len(self)
-        chosen, inverse = (self.codes[places], self.inverse[places]) if few else (self.codes, self.inverse)
+        chosen, inverse = (self.codes, self.inverse) if places is None else (self.codes[places], self.inverse[places])
         if not len(chosen):
             return np.empty(0, np.float32)
         products = simsimd.cdist(codes, chosen, "dot", threads=1, out_dtype="float32")
         cosines: Float32Array = np.asarray(products, np.float32)[0]
         cosines *= inverse
         cosines *= lengths[0]
-        return cosines if few or places is None else cosines[places]
+        return cosines
 
 
 class VectorBuffers:
