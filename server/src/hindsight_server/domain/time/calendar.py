@@ -126,6 +126,14 @@ def half(year: int, number: int) -> Span:
     return months(year, 6 * number - 5, 6, Grain.SEASON)
 
 
+def half_month(month: Span, number: int) -> Span:
+    """The days to the 15th, or those after it."""
+    middle = month.start.replace(day=15)
+    if number == 1:
+        return replace(month, end=datetime.combine(middle.date(), time.max), grain=Grain.RANGE)
+    return replace(month, start=middle + timedelta(days=1), grain=Grain.RANGE)
+
+
 def easter(year: int) -> date:
     """Easter Sunday of the Gregorian calendar (the algorithm of Meeus, Jones and Butcher)."""
     golden, century, rest = year % 19, year // 100, year % 100

@@ -57,7 +57,7 @@ def find_times(text: str, anchor: datetime) -> list[TimeMention]:
     """
     written, text = text, readable(text)
     lowered = text.lower()
-    words = set((_WORD if text.isascii() else _ANY_WORD).findall(lowered))
+    words = _words(text, lowered)
     grammar = grammar_of(words, text)
     matches = _matches(grammar, text, words)
     if not matches:
@@ -70,6 +70,15 @@ def find_times(text: str, anchor: datetime) -> list[TimeMention]:
     found = _apart([around.stepped(context, text, one) for one in found])
     zone = anchor.tzinfo or UTC
     return [mention for one in found if (mention := _mention(context, written, text, one, zone))]
+
+
+def _words(text: str, lowered: str) -> set[str]:
+    return set((_WORD if text.isascii() else _ANY_WORD).findall(lowered))
+
+
+def grammar_for(text: str, lowered: str) -> Grammar:
+    """The grammar of a text, given as the rules read it and in lower case."""
+    return grammar_of(_words(text, lowered), text)
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 from hindsight_server.domain.time import numeric
 from hindsight_server.domain.time.calendar import Anchor, Span
 from hindsight_server.domain.time.context import Context, contexts_of
+from hindsight_server.domain.time.events import EventGrammar
 from hindsight_server.domain.time.kinds import KINDS, Entry
 from hindsight_server.domain.time.rule import Rule
 from hindsight_server.domain.time.words import Words, load, words_of
@@ -36,6 +37,7 @@ class Grammar:
     spaceless: tuple[Rule, ...]
     characters: frozenset[str]
     context: Context
+    events: tuple[EventGrammar, ...] = ()
 
     @property
     def words(self) -> frozenset[str]:
@@ -81,6 +83,11 @@ def _grammar(*codes: str) -> Grammar:
         size=len(word_rules),
         spaceless=tuple(spaceless),
         characters=frozenset().union(*(rule.triggers for rule in spaceless)),
+        events=tuple(
+            EventGrammar(data["events"], partial(_expanded, _places(data, words)), words.unit, words.count)
+            for data, words in languages
+            if "events" in data
+        ),
         context=contexts_of([(data, words, partial(_expanded, _places(data, words))) for data, words in languages]),
     )
 

@@ -233,7 +233,9 @@ def _of_year(match: re.Match[str], words: Words, year: int) -> Span:
 def _of_month(match: re.Match[str], words: Words, year: int, month: int) -> Span:
     day, last = _word(match, "day"), _word(match, "last")
     if not day:
-        return _portioned(cal.month(year, month), match, words)
+        span = cal.month(year, month)
+        half = _word(match, "month_half")
+        return cal.half_month(span, words.rank(half)) if half else _portioned(span, match, words)
     first = date(year, month, number(day))
     if not last:
         return _in_part(first, match, words)
@@ -245,7 +247,7 @@ def _of_month(match: re.Match[str], words: Words, year: int, month: int) -> Span
 def _of_holiday(match: re.Match[str], words: Words, year: int, name: str) -> Span:
     holiday = words.holiday[name.replace("’", "'")]
     first = holiday.of(year)
-    if _word(match, "long") and holiday.days > 1:
+    if holiday.days > 1 and (_word(match, "long") or holiday.whole):
         return cal.days(first, first + timedelta(days=holiday.days - 1), Grain.RANGE)
     return _in_part(first, match, words)
 

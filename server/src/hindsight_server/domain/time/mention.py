@@ -36,6 +36,7 @@ class Relation(StrEnum):
     AFTER = "after"
     BEFORE = "before"
     UNTIL = "until"
+    AROUND = "around"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

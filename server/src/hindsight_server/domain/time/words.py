@@ -21,6 +21,7 @@ class Holiday:
 
     Args:
         days: how long the holidays around it are.
+        whole: whether the bare name means all these days.
     """
 
     month: int = 1
@@ -30,6 +31,7 @@ class Holiday:
     easter: int | None = None
     moving: str | None = None
     days: int = 1
+    whole: bool = False
 
     def of(self, year: int) -> date:
         """The day in a year. Raises ValueError when it is not known for that year."""

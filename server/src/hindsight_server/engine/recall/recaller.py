@@ -15,6 +15,7 @@ from hindsight_server.domain.time import find_times
 from hindsight_server.engine.recall.arms import ArmReport, Hits, skipped
 from hindsight_server.engine.recall.bank_settings import read_settings, without_arms
 from hindsight_server.engine.recall.cache import BankMoved, ViewCache
+from hindsight_server.engine.recall.events import EventFinder
 from hindsight_server.engine.recall.exact import holds_any
 from hindsight_server.engine.recall.gather import Gathered, Gatherer, guarded
 from hindsight_server.engine.recall.model import load_weights
@@ -79,6 +80,7 @@ class Recaller:
             vector_bytes=settings.vector_bytes,
         )
         self._gatherer = Gatherer(store, embedder, analyzer, self._cache)
+        self._events = EventFinder(self._cache, analyzer)
         self._weights = load_weights(settings.weights)
         weights_file = settings.weights.name if settings.weights else "weights.json"
         self._results = ResultBuilder(self._cache, store, analyzer, weights_file)
@@ -124,6 +126,7 @@ class Recaller:
             repeated=repeated,
         )
         _check(run)
+        run.question = await self._events.resolve(run)
         run.lap("view")
         gathered = await self._gatherer.gather(bank_id, warm, view, run.question, run.until, strict=not repeated)
         run.lap("gather")
