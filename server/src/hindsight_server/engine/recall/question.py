@@ -26,6 +26,7 @@ _CHUNK = re.compile(r"[^\s\"'“”‘’「」『』`()\[\]{}<>,;，。；、�
 _TIME_SHAPED = re.compile(
     r"\d{1,4}([-/.:年月])\d{1,2}(?:[-/.:月日]\d{1,4})*(?:[tT日]?\d*.*)?|\d+(?:st|nd|rd|th|s|am|pm|%)", re.I
 )
+_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
 _MIXED = re.compile(r"(?=.*\d)(?=.*[^\W\d_])")
 _JOINED = re.compile(r"[^\W_][-_/.:#@][^\W_]")
 _LONG_NUMBER = re.compile(r"#?\d{5,}")
@@ -134,7 +135,8 @@ def _identifiers(text: str) -> tuple[str, ...]:
     for piece in _CHUNK.findall(text):
         for part in _SPACELESS.split(piece):
             part = part.strip(".:-_/#@")
-            if len(part) >= _SHORTEST_CODE and not _TIME_SHAPED.fullmatch(part) and _is_code(part):
+            time_shaped = _TIME_SHAPED.fullmatch(part) and not _ADDRESS.fullmatch(part)
+            if len(part) >= _SHORTEST_CODE and not time_shaped and _is_code(part):
                 found.append(part)
     return tuple(dict.fromkeys(found))
 

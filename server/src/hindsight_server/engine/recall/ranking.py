@@ -21,7 +21,7 @@ from hindsight_server.engine.recall.arms import (
     spans,
 )
 from hindsight_server.engine.recall.cache import Postings
-from hindsight_server.engine.recall.exact import ExactHits, find_exact
+from hindsight_server.engine.recall.exact import ExactHits, find_exact, spells_out
 from hindsight_server.engine.recall.features import Evidence, Scaled, first_features
 from hindsight_server.engine.recall.lexical import WordScores, word_scores
 from hindsight_server.engine.recall.model import Weights
@@ -130,9 +130,8 @@ class _Search:
         keyword = self._arm("keyword", self._keyword, None if question.terms else "the question holds no search term")
         self.scaled = Scaled(self._scope, self.words, self.meaning)
         self._scan = self.scaled.joined(self._inputs.weights.scan)
-        spelled = question.identifiers or question.quoted
         return [
-            self._arm("exact", self._exact, None if spelled else "no identifier and no quotation in the question"),
+            self._arm("exact", self._exact, None if spells_out(question) else "the question spells nothing out"),
             semantic,
             keyword,
             self._arm("context", self._context, None),

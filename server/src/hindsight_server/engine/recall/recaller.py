@@ -16,7 +16,7 @@ from hindsight_server.engine.recall.arms import ArmReport, Hits, skipped
 from hindsight_server.engine.recall.bank_settings import read_settings, without_arms
 from hindsight_server.engine.recall.cache import BankMoved, ViewCache
 from hindsight_server.engine.recall.events import EventFinder
-from hindsight_server.engine.recall.exact import holds_any
+from hindsight_server.engine.recall.exact import held
 from hindsight_server.engine.recall.gather import Gathered, Gatherer, guarded
 from hindsight_server.engine.recall.model import load_weights
 from hindsight_server.engine.recall.question import parse
@@ -161,9 +161,10 @@ class Recaller:
         exact, view = first.exact, run.scope.view
         if not len(exact.unsure):
             return exact.sure
-        facts = await self._cache.facts(run.bank_id, run.warm, view, view.seq[exact.unsure].tolist())
-        held = np.array([seq for seq, fact in facts.items() if holds_any(fact, exact.wanted)], np.int64)
-        return np.concatenate([exact.sure, view.rows_of(held)])
+        seqs = view.seq[exact.unsure].tolist()
+        facts = await self._cache.facts(run.bank_id, run.warm, view, seqs)
+        by_row = {row: facts[seq] for row, seq in zip(exact.unsure.tolist(), seqs, strict=True) if seq in facts}
+        return np.concatenate([exact.sure, held(exact, by_row)])
 
     def _query_words(self, run: Run, gathered: Gathered, first: FirstPass) -> QueryWords | None:
         encoding = gathered.encoding
