@@ -150,6 +150,23 @@ def _without_opening(text: str) -> str:
     return text[opening.end() :] if opening else text
 
 
+def fold_number(
+    text: str, *, speaker: str | None, occurred: Interval | None, fact_type: str = "", said: datetime | None = None
+) -> int:
+    """`fold_key` as a signed number of 64 bits, never 0, for a text that may begin with its speaker.
+
+    Args:
+        fact_type: what the agent says is another memory than what others say.
+        said: when it was said, for words that speak of a time which nobody could tell.
+    """
+    if speaker and text.startswith(speaker) and text[len(speaker) :].lstrip()[:1] in (":", "："):
+        text = text[len(speaker) :].lstrip()[1:]
+    key = fold_key(text, speaker=speaker, occurred=occurred)
+    rest = f"{key}\0{fact_type}\0{said.date().isoformat() if said else ''}"
+    digest = hashlib.blake2b(rest.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, signed=True) or 1
+
+
 def fold_key(text: str, *, speaker: str | None, occurred: Interval | None) -> str:
     """Facts with equal keys are one memory.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired, cast
 
 from fastapi import Request, Response
 from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 from hindsight_server.domain.errors import BadRequest, InvalidInput
 from hindsight_server.domain.model import Fact
@@ -30,6 +31,21 @@ from hindsight_server.http.wire import requests as wire
 from hindsight_server.http.wire import responses as shapes
 
 
+class Source(TypedDict):
+    """One of several memories that say the same."""
+
+    id: str
+    document_id: str
+    mentioned_at: str | None
+
+
+class FoldedResult(shapes.RecallResult):
+    """Our extension: a result that stands for several memories which say the same names them all."""
+
+    proof_count: NotRequired[int]
+    sources: NotRequired[list[Source]]
+
+
 class TimeFilterBody(BaseModel):
     """Our extension: leaves out facts of other times, where `temporal_window` only ranks."""
 
@@ -45,6 +61,7 @@ class RecallBody(wire.RecallRequest):
 class RecallAnswer(shapes.RecallResponse):
     """With our extension `truncated`: whether `max_tokens` left out results that the floors let through."""
 
+    results: list[FoldedResult]  # type: ignore[misc]
     truncated: bool
 
 
@@ -168,14 +185,20 @@ def _trace(outcome: RecallOutcome) -> dict[str, Any]:
     }
 
 
-def _result(scored: ScoredFact) -> shapes.RecallResult:
-    result, scores = fact_answer(scored.fact), scored.scores
+def _result(scored: ScoredFact) -> FoldedResult:
+    result, scores = cast(FoldedResult, fact_answer(scored.fact)), scored.scores
     result["scores"] = {
         "final": scores.final,
         "reranker": scores.reranker,
         "semantic": scores.semantic,
         "keyword": scores.keyword,
     }
+    if scored.copies:
+        result["proof_count"] = scored.proof_count
+        result["sources"] = [
+            {"id": fact.fact_id, "document_id": fact.document_id, "mentioned_at": iso(fact.mentioned_at)}
+            for fact in (scored.fact, *scored.copies)
+        ]
     return result
 
 

@@ -100,6 +100,7 @@ class FactWrite:
         tokens: tokens of the text, for the budget of recall.
         encoding: None while the fact is pending, or when no embedder could encode it.
         session: explicit session key (from tag or metadata), else None.
+        fold: facts of equal numbers say the same (`domain.identity.fold_number`); 0 is like no other.
     """
 
     fact_id: str
@@ -110,6 +111,7 @@ class FactWrite:
     encoding: Encoding | None = None
     session: str | None = None
     state: FactState = FactState.VALID
+    fold: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -379,7 +381,10 @@ FLAG_PENDING = 4
 
 @dataclass(frozen=True, slots=True)
 class FactRow:
-    """The part of a fact that ranking needs. Times are seconds since 1970 (UTC), NaN when there is none."""
+    """The part of a fact that ranking needs. Times are seconds since 1970 (UTC), NaN when there is none.
+
+    Facts of equal `fold` say the same; 0 is like no other, as is that of a fact whose words or times were corrected.
+    """
 
     seq: int
     fact_type: str
@@ -398,6 +403,7 @@ class FactRow:
     proof_count: int
     tags: tuple[str, ...]
     entities: tuple[int, ...]
+    fold: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

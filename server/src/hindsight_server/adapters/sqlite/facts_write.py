@@ -142,6 +142,7 @@ def _fact_row(session: BankSession, seq: int, fact: NewFact) -> tuple[object, ..
         fact.metadata,
         terms_json(write.terms),
         extracted.text,
+        write.fold,
     )
 
 

@@ -70,7 +70,7 @@ def _read_rows(connection: apsw.Connection, bank_id: str, after_seq: int, limit:
     rows = []
     for (
         seq, fact_type, document_id, turn_index, context, session, speaker, role,
-        mentioned_at, occurred_start, occurred_end, length, tokens, flags, proof_count, tags, entities,
+        mentioned_at, occurred_start, occurred_end, length, tokens, flags, proof_count, tags, entities, fold,
     ) in connection.execute(sql("snapshots.rows"), (bank_id, after_seq, limit)):  # fmt: skip
         tag_tuple = lists.get(tags)
         if tag_tuple is None:
@@ -97,6 +97,7 @@ def _read_rows(connection: apsw.Connection, bank_id: str, after_seq: int, limit:
                 proof_count,
                 tag_tuple,
                 entity_tuple,
+                fold,
             )
         )
     return rows

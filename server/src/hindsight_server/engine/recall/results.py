@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from hindsight_server.domain.model import Fact
 from hindsight_server.engine.recall.arms import ArmReport
 from hindsight_server.engine.recall.cache import ViewCache
 from hindsight_server.engine.recall.explain import Explainer
+from hindsight_server.engine.recall.folding import MOST_COPIES
 from hindsight_server.engine.recall.include import Includer
 from hindsight_server.engine.recall.ranking import FirstPass
 from hindsight_server.engine.recall.reranking import Ranked
@@ -21,6 +23,7 @@ from hindsight_server.engine.recall.view import Int32Array
 from hindsight_server.ports.analyzer import TextAnalyzer
 from hindsight_server.ports.store import Store
 
+_NONE = np.empty(0, np.int32)
 _LEAST_FOR_CHUNKS = 10  # of the best facts give their chunks, also when max_tokens has no room for their texts
 
 
@@ -51,7 +54,7 @@ class ResultBuilder:
             entities = await self._include.entities(run.bank_id, scope, rows, query.entities_max_tokens)
         if query.source_facts is not None:
             sources, truncated = await self._include.source_facts(run.bank_id, facts, scope.tags, query.source_facts)
-        results = _scored(facts, selection.places, first, ranked)
+        results = await self._with_copies(run, ranked, selection, _scored(facts, selection.places, first, ranked))
         run.lap("results")
         return RecallOutcome(
             results=results,
@@ -63,6 +66,23 @@ class ResultBuilder:
             result_tokens=int(scope.view.tokens[rows].sum()),
             listed_tokens=selection.tokens,
             truncated=selection.truncated,
+        )
+
+    async def _with_copies(
+        self, run: Run, ranked: Ranked, selection: Selection, results: tuple[ScoredFact, ...]
+    ) -> tuple[ScoredFact, ...]:
+        """The results, each with the facts that it stands for."""
+        if not selection.copies:
+            return results
+        shown = {place: copies[:MOST_COPIES] for place, copies in selection.copies.items()}
+        facts = await self._selector.read(run, ranked, np.concatenate(list(shown.values())))
+        return tuple(
+            replace(
+                result,
+                copies=tuple(facts[copy] for copy in shown.get(place, _NONE).tolist() if copy in facts),
+                proof_count=result.fact.proof_count + len(selection.copies.get(place, _NONE)),
+            )
+            for place, result in zip(selection.places.tolist(), results, strict=True)
         )
 
     async def _chunks(

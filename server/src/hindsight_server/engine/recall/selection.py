@@ -11,6 +11,7 @@ from hindsight_server.domain.model import Fact
 from hindsight_server.engine.recall.arms import floor_of
 from hindsight_server.engine.recall.cache import BankMoved, ViewCache
 from hindsight_server.engine.recall.fill import fitting, list_tokens
+from hindsight_server.engine.recall.folding import fold
 from hindsight_server.engine.recall.reranking import Ranked
 from hindsight_server.engine.recall.run import Run
 from hindsight_server.engine.recall.types import LeftOut
@@ -28,12 +29,14 @@ class Selection:
         places: ascending, so that the best are first.
         facts: at those places.
         left_out: for each reason, the places that are not in the answer because of it.
+        copies: for each place in the answer that stands for others too, the places of these.
         tokens: what the facts take as a numbered list, at most.
     """
 
     places: Int32Array
     facts: list[Fact]
     left_out: Mapping[LeftOut, Int32Array]
+    copies: Mapping[int, Int32Array]
     tokens: int
 
     @property
@@ -56,8 +59,8 @@ class Selector:
         """Fill the token budget in rank order. Raises BankMoved when facts went away meanwhile, at the first try."""
         view, budget = run.scope.view, run.query.max_tokens
         below_final, below_reranker = _below_floors(run, ranked)
-        left = np.flatnonzero(~(below_final | below_reranker)).astype(np.int32)
-        allowed = left
+        folded = fold(view.fold[ranked.rows], np.flatnonzero(~(below_final | below_reranker)).astype(np.int32))
+        allowed = left = folded.places
         sizes = view.tokens[ranked.rows].astype(np.float64)
         superseding = run.query.prefer_observations and _is_mixed(view.fact_type[ranked.rows[left]])
         superseded: set[int] = set()
@@ -85,8 +88,10 @@ class Selector:
                 LeftOut.FLOOR_FINAL: np.flatnonzero(below_final).astype(np.int32),
                 LeftOut.FLOOR_RERANKER: np.flatnonzero(below_reranker & ~below_final).astype(np.int32),
                 LeftOut.SUPERSEDED: dropped,
+                LeftOut.FOLDED: folded.dropped,
                 LeftOut.BUDGET: np.setdiff1d(allowed, np.concatenate([chosen, dropped]), assume_unique=True),
             },
+            copies={place: copies for place, copies in folded.copies.items() if place in facts},
             tokens=list_tokens(sizes[chosen].tolist()),
         )
 

@@ -136,11 +136,17 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class ScoredFact:
-    """One result: the fact, why it is where it is, and the arms that brought it (``exact``, ``semantic``, ...)."""
+    """One result: the fact, why it is where it is, and the arms that brought it (``exact``, ``semantic``, ...).
+
+    `copies` are other visible facts that say the same, best first, at most 20; `proof_count` counts all of them and
+    the fact itself.
+    """
 
     fact: Fact
     scores: Scores
     arms: tuple[str, ...] = ()
+    copies: tuple[Fact, ...] = ()
+    proof_count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +164,7 @@ class LeftOut(StrEnum):
     FLOOR_FINAL = "floor_final"
     FLOOR_RERANKER = "floor_reranker"
     SUPERSEDED = "superseded"
+    FOLDED = "folded"
     BUDGET = "budget"
 
 

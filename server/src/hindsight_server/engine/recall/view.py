@@ -51,6 +51,7 @@ COLUMNS: Mapping[str, npt.DTypeLike] = {
     "flags": np.int16,
     "proof": np.int32,
     "tagset": np.int32,
+    "fold": np.int64,
 }
 
 
@@ -118,6 +119,7 @@ class BankView:
     flags: npt.NDArray[np.int16]
     proof: Int32Array
     tagset: Int32Array
+    fold: Int64Array
     alive: BoolArray
     neighbours: Neighbours
     entity_numbers: Int32Array
@@ -270,6 +272,7 @@ def _append(buffers: Buffers, rows: Sequence[FactRow]) -> None:
         "flags": [row.flags for row in rows],
         "proof": [row.proof_count for row in rows],
         "tagset": [buffers.tagsets.number(frozenset(row.tags)) for row in rows],
+        "fold": [row.fold for row in rows],
     }
     for name, column in buffers.columns.items():
         column.extend(np.asarray(values[name], COLUMNS[name]))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hindsight_server.domain.identity import TurnPlace, session_key
+from hindsight_server.domain.identity import TurnPlace, fold_number, session_key
 from hindsight_server.domain.ids import content_hash, new_id
 from hindsight_server.domain.model import (
     EntityMention,
@@ -14,6 +14,7 @@ from hindsight_server.domain.model import (
     ExtractedFact,
     Extraction,
     FactState,
+    FactType,
     RetainItem,
     UpdateMode,
 )
@@ -175,6 +176,19 @@ def _fact(fact: ExtractedFact, indexer: Indexer, session: str | None, state: Fac
         tokens=words.tokens,
         session=session,
         state=state,
+        fold=_fold(fact),
+    )
+
+
+def _fold(fact: ExtractedFact) -> int:
+    if fact.fact_type is FactType.OBSERVATION:
+        return 0
+    return fold_number(
+        fact.text,
+        speaker=fact.speaker or fact.role,
+        occurred=fact.occurred,
+        fact_type=fact.fact_type.value,
+        said=fact.mentioned_at if fact.has_time_expression and fact.occurred is None else None,
     )
 
 

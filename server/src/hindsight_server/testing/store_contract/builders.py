@@ -44,9 +44,10 @@ def encoding_of(text: str) -> Encoding:
 
 
 def fact(text: str, *, chunk: int = 0, turn: int = 0, names: Sequence[str] = (), **options: Any) -> FactWrite:
-    """A fact. `options` are those of `ExtractedFact`, and `state` and `session`."""
+    """A fact. `options` are those of `ExtractedFact`, and `state`, `session` and `fold`."""
     state = options.pop("state", FactState.VALID)
     session = options.pop("session", None)
+    fold = options.pop("fold", 0)
     occurred: Interval | None = options.pop("occurred", None)
     extracted = ExtractedFact(
         text=text,
@@ -68,6 +69,7 @@ def fact(text: str, *, chunk: int = 0, turn: int = 0, names: Sequence[str] = (),
         encoding=None if state is FactState.PENDING else encoding_of(text),
         session=session,
         state=state,
+        fold=fold,
     )
 
 

@@ -68,6 +68,15 @@ class RecallContract:
             entities=(oslo.number, ann.number),
         )
 
+    async def test_what_tells_copies_goes_when_the_words_or_times_are_corrected(self, store: Store) -> None:
+        changes = [FactChange(tags=("t",)), FactChange(text="y", terms={"y": 1}), FactChange(occurred_start=NOW)]
+        for number, change in enumerate(changes, start=1):
+            part = document(f"d{number}", "x", facts=(fact("x", fold=-number),))
+            (fact_id,) = (await store.retain(write("b", part))).fact_ids
+            await store.update_fact("b", fact_id, change, NOW)
+        kept = [row.fold for row in (await store.snapshot("b", 0, 0)).rows]
+        assert kept == [-1, 0, 0]
+
     async def test_missing_times_are_not_a_number(self, store: Store) -> None:
         await store.retain(write("b", document("d", "x", facts=(fact("x", mentioned_at=None),))))
         (row,) = (await store.snapshot("b", 0, 0)).rows

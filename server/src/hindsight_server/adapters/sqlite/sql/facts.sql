@@ -2,8 +2,8 @@
 INSERT INTO facts (
     bank_id, seq, fact_type, document_id, turn_index, context, session, speaker, role, mentioned_at, occurred_start,
     occurred_end, length, tokens, flags, proof_count, tags, entities, state, fact_id, chunk_id, created_at, updated_at,
-    source_fact_ids, metadata, terms, text
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, '[]', ?, ?, ?)
+    source_fact_ids, metadata, terms, text, fold
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, '[]', ?, ?, ?, ?)
 
 -- name: insert_vector
 INSERT INTO vectors (bank_id, seq, space, vector) VALUES (?, ?, ?, ?)
@@ -49,7 +49,9 @@ SET text = ifnull(:text, text), fact_type = ifnull(:fact_type, fact_type),
     terms = ifnull(:terms, terms), length = ifnull(:length, length), tokens = ifnull(:tokens, tokens),
     invalidated_at = CASE WHEN :state = 'invalidated' THEN ifnull(invalidated_at, :now) END,
     invalidation_reason = CASE WHEN :state = 'invalidated' THEN ifnull(:reason, invalidation_reason) END,
-    edited_at = CASE WHEN :edited THEN :now ELSE edited_at END
+    edited_at = CASE WHEN :edited THEN :now ELSE edited_at END,
+    fold = CASE WHEN coalesce(:text, :fact_type, :occurred_start, :occurred_end) IS NULL
+        AND NOT (:clear_occurred_start OR :clear_occurred_end) THEN fold ELSE 0 END
 WHERE bank_id = :bank_id AND seq = :seq
 
 -- name: terms

@@ -3,7 +3,7 @@ SELECT version, removed_since, config FROM banks WHERE bank_id = ?
 
 -- name: rows
 SELECT seq, fact_type, document_id, turn_index, context, session, speaker, role, mentioned_at, occurred_start,
-    occurred_end, length, tokens, flags, proof_count, tags, entities
+    occurred_end, length, tokens, flags, proof_count, tags, entities, fold
 FROM facts
 WHERE bank_id = ? AND seq > ? AND state != 'invalidated'
 ORDER BY seq
