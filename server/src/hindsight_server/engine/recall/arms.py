@@ -70,7 +70,7 @@ def run_arm(name: str, search: Callable[[], Hits], *, until: float) -> ArmReport
         return ArmReport(name, ArmStatus.LATE, detail="no time was left")
     try:
         hits = search()
-    except Exception as problem:
+    except Exception as problem:  # whatever trips one arm, the others answer: any of them may hold what is asked
         _log.exception("Recall goes on without its %s arm", name)
         return ArmReport(name, ArmStatus.FAILED, detail=type(problem).__name__, seconds=time.monotonic() - started)
     return ArmReport(name, ArmStatus.OK, hits, time.monotonic() - started)

@@ -141,6 +141,6 @@ async def guarded(name: str, work: Coroutine[Any, Any, T], until: float) -> tupl
         return None, (ArmStatus.LATE, str(problem) or "no time was left")
     except EmbeddingUnavailable as problem:
         return None, (ArmStatus.FAILED, str(problem))
-    except Exception as problem:
+    except Exception as problem:  # whatever one input fails with (store, model, bad data), the other arms answer
         _log.exception("Recall goes on without its %s arm", name)
         return None, (ArmStatus.FAILED, type(problem).__name__)
