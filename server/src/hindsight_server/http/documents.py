@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, cast
 from fastapi import Query, Request, Response
 from pydantic import BaseModel
 
+from hindsight_server.engine.offload import offloaded
 from hindsight_server.http.memories import Match
 from hindsight_server.http.parsing import BankId, Body, Count, PageNumber, last_before, optional_time
 from hindsight_server.http.recall import iso
@@ -36,7 +37,9 @@ class DocumentsQuery(BaseModel):
 async def list_documents(request: Request, bank_id: BankId, query: Annotated[DocumentsQuery, Query()]) -> Response:
     page = await services(request).documents.list(bank_id, document_filter(query), query.limit, query.offset)
     listed: shapes.ListDocumentsResponse = {
-        "items": [_list_item(bank_id, document, query.q) for document in page.items],
+        "items": await offloaded(
+            len(page.items), lambda: [_list_item(bank_id, document, query.q) for document in page.items]
+        ),
         "total": page.total,
         "limit": page.limit,
         "offset": page.offset,

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from hindsight_server.domain.errors import BadRequest
 from hindsight_server.domain.model import Fact
 from hindsight_server.engine.memories import MemoryPatch
+from hindsight_server.engine.offload import offloaded
 from hindsight_server.http.parsing import BankId, Body, Count, PageNumber, last_before, optional_time
 from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
@@ -43,7 +44,7 @@ class MemoriesQuery(BaseModel):
 async def list_memories(request: Request, bank_id: BankId, query: Annotated[MemoriesQuery, Query()]) -> Response:
     page = await services(request).memories.list(bank_id, fact_filter(query), query.limit, query.offset)
     listed: shapes.ListMemoryUnitsResponse = {
-        "items": [_list_item(fact) for fact in page.items],
+        "items": await offloaded(len(page.items), lambda: [_list_item(fact) for fact in page.items]),
         "total": page.total,
         "limit": page.limit,
         "offset": page.offset,

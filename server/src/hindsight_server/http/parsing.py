@@ -14,6 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field, ValidationError
 
 from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.engine.offload import offloaded
 from hindsight_server.engine.times import parse_time
 from hindsight_server.http.ignored import note_ignored, unknown_fields
 
@@ -22,6 +23,7 @@ BankId = Annotated[str, Path()]
 MOST = 2**63 - 1  # a larger number fits no database
 PageNumber = Annotated[int, Field(ge=0, le=MOST)]
 Count = Annotated[PageNumber, Query()]
+_ITEM_BYTES = 1000  # about as long as an item and what belongs to it
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -32,9 +34,14 @@ def body_of(model: type[M]) -> Callable[[Request], Awaitable[M]]:
     """
 
     async def read(request: Request) -> M:
-        value = loads(await request.body())
-        note_ignored(request.scope, unknown_fields(model, value))
-        return validate(model, value)
+        body = await request.body()
+
+        def decoded() -> M:
+            value = loads(body)
+            note_ignored(request.scope, unknown_fields(model, value))
+            return validate(model, value)
+
+        return await offloaded(len(body) // _ITEM_BYTES, decoded)
 
     read.__annotations__ = {"request": Request}
     return read

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from hindsight_server.domain.errors import BadRequest, InvalidInput
 from hindsight_server.domain.model import Fact
+from hindsight_server.engine.offload import offloaded
 from hindsight_server.engine.recall.types import (
     Budget,
     IncludedChunk,
@@ -72,7 +73,7 @@ async def recall(request: Request, bank_id: BankId, body: Annotated[RecallBody, 
         outcome = await served.recaller.recall(bank_id, query)
     if outcome.trace.degraded:
         served.metrics.recall_degraded(outcome.trace.degraded)
-    return answer(recall_answer(outcome, traced=bool(body.trace)))
+    return await offloaded(len(outcome.results), lambda: answer(recall_answer(outcome, traced=bool(body.trace))))
 
 
 def recall_query(body: RecallBody) -> RecallQuery:

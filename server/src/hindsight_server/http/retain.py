@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import Request, Response
 
+from hindsight_server.engine.offload import offloaded
 from hindsight_server.engine.retain.types import ItemInput, RetainOutcome
 from hindsight_server.http.parsing import BankId, Body
 from hindsight_server.http.routes import Handler, answer
@@ -18,9 +19,10 @@ async def retain(
     request: Request, bank_id: BankId, body: Annotated[wire.RetainRequest, Body(wire.RetainRequest)]
 ) -> Response:
     served = services(request)
+    items = await offloaded(len(body.items), lambda: [item_input(item) for item in body.items])
     outcome = await served.retainer.retain(
         bank_id,
-        [item_input(item) for item in body.items],
+        items,
         document_tags=body.document_tags or (),
         operation_id=body.operation_id,
         run_async=bool(body.async_),

@@ -15,6 +15,7 @@ from hindsight_server.domain.ids import new_id
 from hindsight_server.domain.model import FactState, UpdateMode
 from hindsight_server.engine import config as settings
 from hindsight_server.engine.indexing import Indexer
+from hindsight_server.engine.offload import offloaded
 from hindsight_server.engine.retain.items import CheckedItem, check_bank_id, check_items, fingerprint
 from hindsight_server.engine.retain.payload import (
     document_to_reprocess,
@@ -40,6 +41,7 @@ from hindsight_server.ports.store import Store
 
 RETAIN = "retain"  # the type of operations and jobs
 
+_CHARS = 20_000  # of content that are as much work to check as an item
 _EXTRACT_AT_ONCE = 200  # items; between two such slices a cancelled request stops
 _TRIES = 5  # against writers of the same document; the last one keeps no chunk, so that it can't be stale
 
@@ -100,12 +102,15 @@ class Retainer:
         def new_document_id(index: int) -> str:
             return made_document_id(bank_id=bank_id, operation_id=operation_id, item_index=index)
 
-        checked = check_items(items, document_tags, new_document_id, self._clock.now(), self._limits)
-        asked = fingerprint(checked) if operation_id else ""
+        def check() -> tuple[list[CheckedItem], str]:
+            checked = check_items(items, document_tags, new_document_id, self._clock.now(), self._limits)
+            return checked, fingerprint(checked) if operation_id else ""
+
+        checked, asked = await offloaded(_size(items), check)
         if operation_id and (known := await self._known(bank_id, operation_id)) and known.fingerprint == asked:
             return _replayed(bank_id, known, run_async)
         bank = await self._bank(bank_id)
-        planned = _plan(bank, checked)
+        planned = await offloaded(len(checked), lambda: _plan(bank, checked))
         if run_async:
             operation_id = operation_id or new_id()
         request = _Request(bank_id, bank.created_at if bank else None, asked, operation_id, run_async)
@@ -202,6 +207,7 @@ class Retainer:
         documents, unencoded = (list(prepared.documents), 0) if run_async else await self._encoded(prepared.documents)
         now = self._clock.now()
         result = _result(documents, prepared, unencoded)
+        payload = await offloaded(len(parts), lambda: to_payload(parts)) if run_async else None
         operation = None
         if operation_id:
             operation = Operation(
@@ -210,7 +216,7 @@ class Retainer:
                 type=RETAIN,
                 status="pending" if run_async else "completed",
                 fingerprint=request.fingerprint,
-                payload=to_payload(parts) if run_async else None,
+                payload=payload,
                 result=result,
                 items_count=len(parts),
                 created_at=now,
@@ -275,8 +281,11 @@ class Retainer:
 
     async def _encoded(self, documents: Sequence[DocumentWrite]) -> tuple[list[DocumentWrite], int]:
         """The documents with vectors, and the number of facts that got none because the model is away."""
-        encodings = await self._indexer.encode(texts_to_encode(documents))
-        return with_encodings(documents, encodings), sum(encoding is None for encoding in encodings)
+        count = sum(len(document.facts) for document in documents)
+        texts = await offloaded(count, lambda: texts_to_encode(documents))
+        encodings = await self._indexer.encode(texts)
+        encoded = await offloaded(count, lambda: with_encodings(documents, encodings))
+        return encoded, sum(encoding is None for encoding in encodings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +297,11 @@ class _Request:
     fingerprint: str
     operation_id: str | None
     run_async: bool
+
+
+def _size(items: Sequence[ItemInput]) -> int:
+    """How many items of usual length these are as much work as."""
+    return sum(1 + len(item.content) // _CHARS for item in items)
 
 
 def _plan(bank: Bank | None, items: Sequence[CheckedItem]) -> list[Part]:
