@@ -60,6 +60,7 @@ def build_services(settings: Settings) -> Services:
     from hindsight_server.engine.recall.recaller import Recaller
     from hindsight_server.engine.recall.settings import RecallSettings
     from hindsight_server.engine.reflect import Reflector
+    from hindsight_server.engine.repair import VectorRepair
     from hindsight_server.engine.retain.retainer import RETAIN, Retainer
     from hindsight_server.engine.tags import Tags
     from hindsight_server.http.admission import Admission
@@ -90,6 +91,7 @@ def build_services(settings: Settings) -> Services:
         operations=Operations(store, clock, on_job=jobs.wake),
         tags=Tags(store),
         jobs=jobs,
+        repair=VectorRepair(store, indexer, clock),
         metrics=metrics,
         admission=Admission(settings.recalls_in_flight),
     )

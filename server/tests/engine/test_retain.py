@@ -18,6 +18,7 @@ from hindsight_server.domain.model import Fact, FactState
 from hindsight_server.engine.banks import BankInput
 from hindsight_server.engine.indexing import Indexer
 from hindsight_server.engine.jobs import JobRunner
+from hindsight_server.engine.repair import VectorRepair
 from hindsight_server.engine.retain import ItemInput, Retainer
 from hindsight_server.ports.embedder import Encoding
 from hindsight_server.ports.records import FLAG_PENDING, DocumentFilter, FactFilter
@@ -291,3 +292,25 @@ async def test_a_job_forgets_the_words_of_a_document_that_is_deleted_before_it_r
     await engine.jobs.run_until_idle()
     assert (await engine.operations.status("b", outcome.operation_id)).status == "completed"
     assert await engine.texts("b", "valid") == ["Ann: I bought a canoe."]
+
+
+async def test_facts_without_vectors_get_them_by_themselves_once_the_model_is_there(engine: Engine) -> None:
+    embedder, analyzer = AwayEmbedder(), Analyzer()
+    indexer = Indexer(analyzer, embedder)
+    retainer = Retainer(engine.store, BuiltinExtractor(analyzer), indexer, engine.clock)
+    for bank_id in ("a", "b"):
+        items = [ItemInput(content=f"Ann: I ran race number {number}.") for number in range(70)]
+        await retainer.retain(bank_id, items)
+    assert indexer.unencoded_facts == 140
+    repair = VectorRepair(engine.store, indexer, engine.clock, pause_seconds=0.01)
+    assert await repair.repair() == (0, 140)
+    embedder.away = False
+    await repair.start()
+    for _ in range(1000):
+        if not await engine.store.unencoded_facts(("", 0), 1):
+            break
+        await asyncio.sleep(0.01)
+    await repair.stop()
+    snapshot = await engine.store.snapshot("b", 0, 0)
+    assert len(snapshot.vectors["hashing-384"][0]) == len(snapshot.rows) == 70
+    assert indexer.unencoded_facts == 140

@@ -101,18 +101,26 @@ class Indexer:
         failed: dict[str, str] = {}
         if not self._embedder.ready and not await asyncio.to_thread(self._embedder.wait_ready, self._wait_seconds):
             failed[self._embedder.spaces[0]] = self._embedder.failure or "its model is still being loaded"
-        encodings: list[Encoding | None] = []
-        for start in range(0, len(texts), _ENCODE_AT_ONCE):
-            encodings += await asyncio.to_thread(self._encode_slice, texts[start : start + _ENCODE_AT_ONCE], failed)
+        encodings = await self._encode(texts, failed)
         if failed:
             missing = sum(encoding is None for encoding in encodings)
             self.unencoded_facts += missing
             reasons = "; ".join(f"space '{space}': {reason}" for space, reason in failed.items())
             _log.warning(
-                "%d facts get no vector and are found by words only, until their documents are reprocessed; %s",
+                "%d facts get no vector and are found by words only, until the model is there again; %s",
                 missing,
                 reasons,
             )
+        return encodings
+
+    async def encode_later(self, texts: Sequence[str]) -> list[Encoding | None]:
+        """Encode what could not be encoded before: without waiting for a model, and without a warning when it fails."""
+        return await self._encode(texts, {}) if self._embedder.ready else [None] * len(texts)
+
+    async def _encode(self, texts: Sequence[str], failed: dict[str, str]) -> list[Encoding | None]:
+        encodings: list[Encoding | None] = []
+        for start in range(0, len(texts), _ENCODE_AT_ONCE):
+            encodings += await asyncio.to_thread(self._encode_slice, texts[start : start + _ENCODE_AT_ONCE], failed)
         return encodings
 
     def _encode_slice(self, texts: Sequence[str], failed: dict[str, str]) -> list[Encoding | None]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hindsight_server.engine.operations import Operations
     from hindsight_server.engine.recall.recaller import Recaller
     from hindsight_server.engine.reflect import Reflector
+    from hindsight_server.engine.repair import VectorRepair
     from hindsight_server.engine.retain import Retainer
     from hindsight_server.engine.tags import Tags
     from hindsight_server.ports.embedder import Embedder
@@ -47,6 +48,7 @@ class Services:
     operations: Operations
     tags: Tags
     jobs: JobRunner
+    repair: VectorRepair
     metrics: Metrics = field(default_factory=Metrics)
     admission: Admission = field(default_factory=Admission)
 
@@ -61,10 +63,12 @@ class Services:
         try:
             loading = asyncio.get_running_loop().call_later(_MODEL_DELAY_SECONDS, self.embedder.start)
             await self.jobs.start()
+            await self.repair.start()
             try:
                 yield
             finally:
                 loading.cancel()
+                await self.repair.stop()
                 await self.jobs.stop()
                 await self.recaller.close()
         finally:

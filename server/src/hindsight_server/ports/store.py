@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from hindsight_server.domain.model import Fact
 from hindsight_server.domain.tags import TagFilter
-from hindsight_server.ports.embedder import Int8Array
+from hindsight_server.ports.embedder import Encoding, Int8Array
 from hindsight_server.ports.records import (
     Bank,
     BankChange,
@@ -129,6 +129,20 @@ class Store(Protocol):
         ...
 
     async def update_fact(self, bank_id: str, fact_id: str, change: FactChange, now: datetime) -> Fact: ...
+
+    async def unencoded_facts(self, after: tuple[str, int], limit: int) -> list[tuple[str, Fact]]:
+        """Facts of all banks that were stored without a vector because no model could encode them, with their banks.
+
+        Ordered by bank and `seq`, beginning after the given ones. Pending facts are none of them.
+        """
+        ...
+
+    async def add_encodings(self, bank_id: str, encodings: Mapping[int, Encoding], now: datetime) -> int:
+        """Give such facts, by `seq`, their vectors; those that are gone or changed since are left out.
+
+        The number that got theirs.
+        """
+        ...
 
     async def clear_facts(self, bank_id: str, fact_type: str | None, now: datetime) -> int:
         """Delete all facts (of one type); documents stay. The number deleted."""

@@ -19,7 +19,14 @@ from hindsight_server.testing.store_contract.builders import NOW, put
 _PACKAGE = files("hindsight_server.adapters.sqlite")
 _SQL_FILES = sorted(file.name.removesuffix(".sql") for file in (_PACKAGE / "sql").iterdir())
 # These know no bank: they are about the file, about all banks, or about work of whatever bank.
-_NO_BANK = {"banks.count", "banks.list", "operations.anywhere", "operations.next", "operations.release"}
+_NO_BANK = {
+    "banks.count",
+    "banks.list",
+    "facts.unencoded",
+    "operations.anywhere",
+    "operations.next",
+    "operations.release",
+}
 # These are about all facts, documents, entities or operations of a bank.
 _WHOLE_BANK = {
     *("banks.facts_by_type", "banks.count_documents", "banks.count_entity_links", "banks.operations_by_status"),

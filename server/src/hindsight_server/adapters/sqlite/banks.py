@@ -19,6 +19,7 @@ from hindsight_server.ports.records import Bank, BankChange, BankStats, Page
 _TABLES = (
     "token_vectors",
     "vectors",
+    "unencoded",
     "postings",
     "fact_entities",
     "entity_links",

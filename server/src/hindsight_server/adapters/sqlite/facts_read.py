@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 
 from hindsight_server.adapters.sqlite.entities import entity_names
-from hindsight_server.adapters.sqlite.queries import column, one_row, scalar
+from hindsight_server.adapters.sqlite.queries import all_rows, column, one_row, scalar
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.tags import matching_fact_tag_sets
 from hindsight_server.adapters.sqlite.values import from_json, from_micros, to_json, to_micros
@@ -43,6 +43,15 @@ def read_facts(connection: apsw.Connection, bank_id: str, seqs: Sequence[int]) -
         for seq, row in rows.items()
     }
     return [found[seq] for seq in seqs if seq in found]
+
+
+def unencoded_facts(connection: apsw.Connection, after: tuple[str, int], limit: int) -> list[tuple[str, Fact]]:
+    rows = all_rows(connection, "facts.unencoded", (*after, limit))
+    found = []
+    for bank_id in dict.fromkeys(row[0] for row in rows):
+        seqs = [seq for owner, seq in rows if owner == bank_id]
+        found += [(bank_id, fact) for fact in read_facts(connection, bank_id, seqs)]
+    return found
 
 
 def list_facts(connection: apsw.Connection, bank_id: str, wanted: FactFilter, limit: int, offset: int) -> Page[Fact]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+import apsw
 import numpy as np
 
 from hindsight_server.adapters.sqlite.names import Mentioned, add_links, add_mentions, remove_mentions
@@ -42,6 +44,10 @@ def insert_facts(session: BankSession, facts: Sequence[NewFact]) -> None:
     connection = session.connection
     connection.executemany(sql("facts.insert"), [_fact_row(session, seq, fact) for seq, fact in numbered])
     _insert_vectors(session, [(seq, fact.write.encoding) for seq, fact in numbered])
+    waiting = [
+        seq for seq, fact in numbered if fact.write.encoding is None and fact.write.state is not FactState.PENDING
+    ]
+    connection.executemany(sql("facts.note_unencoded"), [(session.bank_id, seq) for seq in waiting])
     mentions = []
     for seq, fact in numbered:
         seen = to_micros(fact.write.extracted.mentioned_at) or session.now
@@ -85,9 +91,27 @@ def move_facts(session: BankSession, seqs: Iterable[int]) -> dict[int, int]:
 
 def replace_encoding(session: BankSession, seq: int, encoding: Encoding | None) -> None:
     """Store other vectors for a fact, or none."""
-    for statement in ("facts.delete_vector", "facts.delete_token_vectors"):
+    for statement in ("facts.delete_vector", "facts.delete_token_vectors", "facts.encoded"):
         session.connection.execute(sql(statement), (session.bank_id, seq))
     _insert_vectors(session, [(seq, encoding)])
+    if encoding is None:
+        session.connection.execute(sql("facts.note_unencoded"), (session.bank_id, seq))
+
+
+def add_encodings(connection: apsw.Connection, bank_id: str, encodings: Mapping[int, Encoding], now: datetime) -> int:
+    """Give facts that wait for vectors theirs, and new numbers; how many still waited."""
+    waiting = []
+    for seq in encodings:
+        connection.execute(sql("facts.encoded"), (bank_id, seq))
+        if connection.changes():
+            waiting.append(seq)
+    if not waiting:
+        return 0
+    session = BankSession(connection, bank_id, now)
+    _insert_vectors(session, [(seq, encodings[seq]) for seq in waiting])
+    move_facts(session, waiting)
+    session.save()
+    return len(waiting)
 
 
 def flags_of(write: FactWrite) -> int:

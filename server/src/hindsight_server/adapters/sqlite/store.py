@@ -17,6 +17,7 @@ from hindsight_server.adapters.sqlite import (
     documents,
     entities,
     facts_read,
+    facts_write,
     naming_verbs,
     operations,
     postings,
@@ -30,7 +31,7 @@ from hindsight_server.domain.errors import HindsightServerError, NotFound
 from hindsight_server.domain.ids import bank_of_chunk
 from hindsight_server.domain.model import Fact
 from hindsight_server.domain.tags import TagFilter
-from hindsight_server.ports.embedder import Int8Array
+from hindsight_server.ports.embedder import Encoding, Int8Array
 from hindsight_server.ports.records import (
     Bank,
     BankChange,
@@ -150,6 +151,12 @@ class SqliteStore:
 
     async def update_fact(self, bank_id: str, fact_id: str, change: FactChange, now: datetime) -> Fact:
         return await self._write(curation.update_fact, bank_id, fact_id, change, now)
+
+    async def unencoded_facts(self, after: tuple[str, int], limit: int) -> list[tuple[str, Fact]]:
+        return await self._read(facts_read.unencoded_facts, after, limit)
+
+    async def add_encodings(self, bank_id: str, encodings: Mapping[int, Encoding], now: datetime) -> int:
+        return await self._write(facts_write.add_encodings, bank_id, encodings, now)
 
     async def clear_facts(self, bank_id: str, fact_type: str | None, now: datetime) -> int:
         return await self._write(curation.clear_facts, bank_id, fact_type, now)

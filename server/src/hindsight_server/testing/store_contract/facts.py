@@ -47,6 +47,35 @@ FILTERS: list[tuple[TagFilter, set[str]]] = [
 
 
 class FactContract:
+    async def test_facts_without_vectors_are_known_until_they_get_them(self, store: Store) -> None:
+        for bank_id, state in (("c", FactState.VALID), ("b", FactState.VALID), ("b", FactState.PENDING)):
+            facts = tuple(replace(fact(text, state=state), encoding=None) for text in ("one", "two"))
+            await store.retain(write(bank_id, document(f"{state} d", "one", "two", facts=facts)))
+        waiting = await store.unencoded_facts(("", 0), 3)
+        assert [(bank_id, found.text) for bank_id, found in waiting] == [("b", "one"), ("b", "two"), ("c", "one")]
+        rest = await store.unencoded_facts(("c", waiting[-1][1].seq), 3)
+        assert [(bank_id, found.text) for bank_id, found in rest] == [("c", "two")]
+        before = await store.snapshot("b", 0, 0)
+        one, two = (found.seq for bank_id, found in waiting if bank_id == "b")
+        await store.delete_document("c", "valid d", NOW)
+        encodings = {one: encoding_of("one"), two + 1000: encoding_of("two")}
+        assert await store.add_encodings("b", encodings, later(1)) == 1
+        assert await store.add_encodings("b", encodings, later(1)) == 0
+        assert [found.text for _, found in await store.unencoded_facts(("", 0), 9)] == ["two"]
+        # Readers are told of the fact anew, with its vector.
+        changed = await store.snapshot("b", max(row.seq for row in before.rows), before.version)
+        assert (changed.removed.tolist(), len(changed.rows), len(changed.vectors[SPACE][0])) == ([one], 1, 1)
+        assert len((await store.postings("b", {"one": 0}))["one"][0]) == 2
+
+    async def test_a_correction_without_a_vector_waits_for_it(self, store: Store) -> None:
+        (fact_id,) = await put(store, "b", "d", "one")
+        assert await store.unencoded_facts(("", 0), 9) == []
+        change = FactChange(text="two", terms={"two": 1})
+        assert (await store.update_fact("b", fact_id, change, NOW)).text == "two"
+        ((_, found),) = await store.unencoded_facts(("", 0), 9)
+        assert await store.add_encodings("b", {found.seq: encoding_of("two")}, NOW) == 1
+        assert await store.unencoded_facts(("", 0), 9) == []
+
     """Listing, filtering, correcting and deleting facts."""
 
     async def test_paging_reaches_everything_newest_first(self, store: Store) -> None:

@@ -68,6 +68,9 @@ SELECT count(*) FROM facts WHERE bank_id = ?
 -- name: delete_token_vectors
 DELETE FROM token_vectors WHERE bank_id = ?
 
+-- name: delete_unencoded
+DELETE FROM unencoded WHERE bank_id = ?
+
 -- name: delete_vectors
 DELETE FROM vectors WHERE bank_id = ?
 

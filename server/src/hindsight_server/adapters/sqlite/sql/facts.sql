@@ -17,6 +17,19 @@ DELETE FROM vectors WHERE bank_id = ? AND seq = ?
 -- name: delete_token_vectors
 DELETE FROM token_vectors WHERE bank_id = ? AND seq = ?
 
+-- name: note_unencoded
+INSERT INTO unencoded (bank_id, seq) VALUES (?, ?)
+
+-- name: unencoded
+SELECT bank_id, seq
+FROM unencoded
+WHERE (bank_id, seq) > (?, ?)
+ORDER BY bank_id, seq
+LIMIT ?
+
+-- name: encoded
+DELETE FROM unencoded WHERE bank_id = ? AND seq = ?
+
 -- name: to_remove
 SELECT f.seq, f.state, f.entities, f.terms
 FROM json_each(:seqs) AS wanted
