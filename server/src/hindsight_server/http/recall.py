@@ -15,6 +15,7 @@ from hindsight_server.engine.offload import offloaded
 from hindsight_server.engine.recall.types import (
     Budget,
     IncludedChunk,
+    IncludedEntity,
     MinScores,
     RecallOutcome,
     RecallQuery,
@@ -166,10 +167,7 @@ def recall_answer(outcome: RecallOutcome, *, traced: bool) -> RecallAnswer:
         "truncated": outcome.truncated,
     }
     if outcome.entities is not None:
-        response["entities"] = {
-            entity.name: {"entity_id": entity.entity_id, "canonical_name": entity.name, "observations": []}
-            for entity in outcome.entities
-        }
+        response["entities"] = {included.entity.name: _entity(included) for included in outcome.entities}
     if outcome.chunks is not None:
         response["chunks"] = {included.chunk.chunk_id: _chunk(included) for included in outcome.chunks}
     if outcome.source_facts is not None:
@@ -221,6 +219,15 @@ def fact_answer(fact: Fact) -> shapes.RecallResult:
         "source_fact_ids": list(fact.source_fact_ids) or None,
         "scores": None,
         "attachments": None,
+    }
+
+
+def _entity(included: IncludedEntity) -> shapes.EntityStateResponse:
+    entity = included.entity
+    return {
+        "entity_id": entity.entity_id,
+        "canonical_name": entity.name,
+        "observations": [{"text": fact.text, "mentioned_at": iso(fact.mentioned_at)} for fact in included.observations],
     }
 
 

@@ -111,7 +111,7 @@ async def test_entities_come_within_their_budget(memory: Memory) -> None:
     await memory.retain("Ann met Boris in Lisbon.", "Cyrus met Boris in Bergen.")
     outcome = await memory.ask("who met Boris in Lisbon", entities_max_tokens=500)
     assert outcome.entities is not None
-    assert {"Boris", "Lisbon"} <= {entity.name for entity in outcome.entities}
+    assert {"Boris", "Lisbon"} <= {included.entity.name for included in outcome.entities}
     assert (await memory.ask("who met Boris", entities_max_tokens=0)).entities == ()
     assert (await memory.ask("who met Boris")).entities is None
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from hindsight_server.domain.errors import NotFound
-from hindsight_server.domain.model import Fact
+from hindsight_server.domain.model import Fact, FactState
 from hindsight_server.domain.tags import TagFilter
+from hindsight_server.engine.recall.cache import ViewCache
+from hindsight_server.engine.recall.entity_states import newest_rows
 from hindsight_server.engine.recall.fill import cut_to_tokens
+from hindsight_server.engine.recall.run import Run
 from hindsight_server.engine.recall.scope import Scope
-from hindsight_server.engine.recall.types import IncludedChunk, SourceFactsOption
+from hindsight_server.engine.recall.types import IncludedChunk, IncludedEntity, SourceFactsOption
 from hindsight_server.engine.recall.view import BankView, Int32Array
 from hindsight_server.ports.analyzer import TextAnalyzer
 from hindsight_server.ports.records import Entity
@@ -19,6 +24,7 @@ from hindsight_server.ports.store import Store
 
 _CHUNKS_READ = 32  # read at once
 _ENTITIES_READ = 200
+_INLINE_ROWS = 20_000  # more are searched in a thread
 
 
 class Includer:
@@ -27,10 +33,12 @@ class Includer:
     Args:
         store: where it is.
         analyzer: counts tokens.
+        cache: reads the facts.
     """
 
-    def __init__(self, store: Store, analyzer: TextAnalyzer) -> None:
+    def __init__(self, store: Store, analyzer: TextAnalyzer, cache: ViewCache) -> None:
         self._store = store
+        self._cache = cache
         self._analyzer = analyzer
 
     async def chunks(
@@ -61,17 +69,34 @@ class Includer:
                 left -= self._analyzer.count_tokens(text)
         return tuple(included)
 
-    async def entities(self, bank_id: str, scope: Scope, rows: Int32Array, max_tokens: int) -> tuple[Entity, ...]:
-        """The entities of the rows, in their order, while their names fit the budget."""
+    async def entities(self, run: Run, rows: Int32Array, max_tokens: int) -> tuple[IncludedEntity, ...]:
+        """The entities of the rows, in their order, while their names fit the budget, with what else is known."""
+        included, left = await self._entities(run.bank_id, run.scope, rows, max_tokens)
+        numbers = [entity.number for entity in included]
+        finding = partial(newest_rows, run.scope, numbers, rows, left)
+        view = run.scope.view
+        rows_of = finding() if len(view) < _INLINE_ROWS else await asyncio.to_thread(finding)
+        seqs = {row: int(view.seq[row]) for found in rows_of.values() for row in found}
+        facts = await self._cache.facts(run.bank_id, run.warm, view, list(seqs.values()))
+        return tuple(
+            IncludedEntity(entity, tuple(facts[seqs[row]] for row in rows_of[entity.number] if seqs[row] in facts))
+            for entity in included
+        )
+
+    async def _entities(
+        self, bank_id: str, scope: Scope, rows: Int32Array, max_tokens: int
+    ) -> tuple[list[Entity], int]:
+        """The entities whose names fit, and the tokens that are left."""
         wanted = _entities_of(scope.view, rows)[:_ENTITIES_READ]
         included: list[Entity] = []
         left = max_tokens
         for entity in await self._store.entities(bank_id, wanted) if wanted else ():
-            left -= self._analyzer.count_tokens(entity.name)
-            if left < 0:
+            size = self._analyzer.count_tokens(entity.name)
+            if size > left:
                 break
+            left -= size
             included.append(entity)
-        return tuple(included)
+        return included, left
 
     async def source_facts(
         self, bank_id: str, facts: Sequence[Fact], tags: TagFilter | None, option: SourceFactsOption
@@ -86,7 +111,9 @@ class Includer:
                 if fact_id in included:
                     continue
                 source = await self._source(bank_id, fact_id)
-                if source is None or (tags is not None and not tags.matches(source.tags)):
+                if source is None or source.state is FactState.INVALIDATED:
+                    continue
+                if tags is not None and not tags.matches(source.tags):
                     continue
                 size = source.tokens or self._analyzer.count_tokens(source.text)
                 if _over(total + size, option.max_tokens) or _over(own + size, option.max_tokens_per_observation):

@@ -39,7 +39,7 @@ class ResultBuilder:
 
     def __init__(self, cache: ViewCache, store: Store, analyzer: TextAnalyzer, weights_file: str) -> None:
         self._selector = Selector(cache)
-        self._include = Includer(store, analyzer)
+        self._include = Includer(store, analyzer, cache)
         self._explainer = Explainer(cache, weights_file)
 
     async def build(self, run: Run, first: FirstPass, ranked: Ranked) -> RecallOutcome:
@@ -51,7 +51,7 @@ class ResultBuilder:
         if query.chunks_max_tokens is not None:
             chunks = await self._chunks(run, ranked, selection, query.chunks_max_tokens)
         if query.entities_max_tokens is not None:
-            entities = await self._include.entities(run.bank_id, scope, rows, query.entities_max_tokens)
+            entities = await self._include.entities(run, rows, query.entities_max_tokens)
         if query.source_facts is not None:
             sources, truncated = await self._include.source_facts(run.bank_id, facts, scope.tags, query.source_facts)
         results = await self._with_copies(run, ranked, selection, _scored(facts, selection.places, first, ranked))

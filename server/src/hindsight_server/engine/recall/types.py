@@ -158,6 +158,14 @@ class IncludedChunk:
     truncated: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class IncludedEntity:
+    """An entity that results name, and the newest other memories of it that the recall may see."""
+
+    entity: Entity
+    observations: tuple[Fact, ...] = ()
+
+
 class LeftOut(StrEnum):
     """Why a candidate is not among the results."""
 
@@ -364,7 +372,7 @@ class RecallOutcome:
     results: tuple[ScoredFact, ...]
     trace: RecallTrace
     chunks: tuple[IncludedChunk, ...] | None = None
-    entities: tuple[Entity, ...] | None = None
+    entities: tuple[IncludedEntity, ...] | None = None
     source_facts: tuple[Fact, ...] | None = None
     source_facts_truncated: bool | None = None
     result_tokens: int = 0
