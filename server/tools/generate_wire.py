@@ -37,6 +37,7 @@ REQUESTS = [
     "BankConfigUpdate",
     "UpdateMemoryRequest",
     "UpdateDocumentRequest",
+    "DryRunExtractRequest",
 ]
 RESPONSES = [
     "LivenessResponse",
@@ -60,6 +61,8 @@ RESPONSES = [
     "EntityListResponse",
     "EntityDetailResponse",
     "ListTagsResponse",
+    "DryRunExtractionResult",
+    "GraphDataResponse",
     "OperationsListResponse",
     "OperationStatusResponse",
     "CancelOperationResponse",

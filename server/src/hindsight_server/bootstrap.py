@@ -52,6 +52,7 @@ def build_services(settings: Settings) -> Services:
     from hindsight_server.engine.banks import Banks
     from hindsight_server.engine.documents import Documents
     from hindsight_server.engine.entities import Entities
+    from hindsight_server.engine.graph import Graphs
     from hindsight_server.engine.indexing import Indexer
     from hindsight_server.engine.jobs import JobRunner
     from hindsight_server.engine.memories import Memories
@@ -61,6 +62,7 @@ def build_services(settings: Settings) -> Services:
     from hindsight_server.engine.recall.settings import RecallSettings
     from hindsight_server.engine.reflect import Reflector
     from hindsight_server.engine.repair import VectorRepair
+    from hindsight_server.engine.retain.preview import Previewer
     from hindsight_server.engine.retain.retainer import RETAIN, Retainer
     from hindsight_server.engine.tags import Tags
     from hindsight_server.http.admission import Admission
@@ -72,7 +74,8 @@ def build_services(settings: Settings) -> Services:
     embedder = make_embedder(settings.embeddings_provider)
     indexer = Indexer(analyzer, embedder)
     jobs = JobRunner(store, clock)
-    retainer = Retainer(store, BuiltinExtractor(analyzer), indexer, clock, on_job=jobs.wake)
+    extractor = BuiltinExtractor(analyzer)
+    retainer = Retainer(store, extractor, indexer, clock, on_job=jobs.wake)
     jobs.register(RETAIN, _counted(retainer.run_job, metrics))
     try:
         recaller = Recaller(store, embedder, analyzer, clock, RecallSettings(weights=settings.ranking_weights))
@@ -82,6 +85,8 @@ def build_services(settings: Settings) -> Services:
         store=store,
         embedder=embedder,
         retainer=retainer,
+        previewer=Previewer(store, extractor, clock),
+        graphs=Graphs(store),
         recaller=recaller,
         reflector=Reflector(store, recaller, analyzer, clock),
         banks=Banks(store, clock),

@@ -90,6 +90,9 @@ def _walk_memories(walk: Walk) -> None:
     assert found["results"][0]["chunk_id"] in found["chunks"]
     assert found["entities"]
     assert found["trace"]["arms"]
+    previewed = walk("dry_run_extract_memories", {"content": "Ann: I moved on 5 May 2024.", "retain_chunk_size": 400})
+    assert [fact["occurred_start"][:10] for fact in previewed["facts"]] == ["2024-05-05"]
+    assert [node["data"]["id"] for node in walk("get_graph", query="?limit=1")["nodes"]]
     answer = walk("reflect", {"query": "Where did Ann move?", "include": {"facts": {}, "tool_calls": {}}})
     assert answer["based_on"]["memories"]
     assert answer["trace"]["tool_calls"]

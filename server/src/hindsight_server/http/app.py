@@ -12,6 +12,7 @@ from hindsight_server.http import (
     documents,
     entities,
     errors,
+    graph,
     health,
     memories,
     openapi,
@@ -30,7 +31,7 @@ DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
 def all_handlers() -> dict[str, Handler]:
     """Every operation that is served, by its id in the API."""
     handlers: dict[str, Handler] = {}
-    for noun in (health, retain, recall, reflect, memories, banks, documents, entities, operations):
+    for noun in (health, retain, recall, reflect, memories, graph, banks, documents, entities, operations):
         handlers |= noun.HANDLERS
     return handlers
 

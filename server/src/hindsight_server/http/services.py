@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hindsight_server.engine.banks import Banks
     from hindsight_server.engine.documents import Documents
     from hindsight_server.engine.entities import Entities
+    from hindsight_server.engine.graph import Graphs
     from hindsight_server.engine.jobs import JobRunner
     from hindsight_server.engine.memories import Memories
     from hindsight_server.engine.operations import Operations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from hindsight_server.engine.reflect import Reflector
     from hindsight_server.engine.repair import VectorRepair
     from hindsight_server.engine.retain import Retainer
+    from hindsight_server.engine.retain.preview import Previewer
     from hindsight_server.engine.tags import Tags
     from hindsight_server.ports.embedder import Embedder
     from hindsight_server.ports.store import Store
@@ -39,6 +41,8 @@ class Services:
     store: Store
     embedder: Embedder
     retainer: Retainer
+    previewer: Previewer
+    graphs: Graphs
     recaller: Recaller
     reflector: Reflector
     banks: Banks

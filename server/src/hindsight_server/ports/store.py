@@ -29,6 +29,7 @@ from hindsight_server.ports.records import (
     EntityGraph,
     FactChange,
     FactFilter,
+    Float32Array,
     Int32Array,
     Int64Array,
     NameGroups,
@@ -256,6 +257,10 @@ class Store(Protocol):
 
     async def postings(self, bank_id: str, terms: Mapping[str, int]) -> Mapping[str, tuple[Int64Array, Int32Array]]:
         """For each term, the `seq`s above the given one that hold it (ascending) and how often."""
+        ...
+
+    async def vectors(self, bank_id: str, seqs: Sequence[int]) -> Mapping[str, tuple[Int64Array, Float32Array]]:
+        """For each space, those of the facts that have a vector there and their vectors, shape (n, dimension)."""
         ...
 
     async def token_vectors(self, bank_id: str, space: str, seqs: Sequence[int]) -> Mapping[int, Int8Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import apsw
 import numpy as np
@@ -103,21 +103,38 @@ def _read_rows(connection: apsw.Connection, bank_id: str, after_seq: int, limit:
     return rows
 
 
-def _read_vectors(
-    connection: apsw.Connection, bank_id: str, span: tuple[int, int], rows: Sequence[FactRow]
+def read_vectors(
+    connection: apsw.Connection, bank_id: str, wanted: Sequence[int]
 ) -> dict[str, tuple[Int64Array, Float32Array]]:
+    values = {"bank_id": bank_id, "seqs": to_json([int(seq) for seq in wanted])}
+    return _by_space(connection.execute(sql("snapshots.vectors_of"), values))
+
+
+def _by_space(rows: Iterable[tuple[int, str, bytes]]) -> dict[str, tuple[Int64Array, Float32Array]]:
+    """Vectors as they are stored, as one matrix a space."""
     by_space: dict[str, tuple[list[int], list[bytes]]] = {}
-    for seq, space, vector in connection.execute(sql("snapshots.vectors"), (bank_id, *span)):
+    for seq, space, vector in rows:
         held = by_space.get(space)
         if held is None:
             held = by_space[space] = ([], [])
         held[0].append(seq)
         held[1].append(vector)
+    return {
+        space: (
+            np.array(seqs, np.int64),
+            np.frombuffer(b"".join(blobs), "<f2").reshape(len(blobs), -1).astype(np.float32),
+        )
+        for space, (seqs, blobs) in by_space.items()
+    }
+
+
+def _read_vectors(
+    connection: apsw.Connection, bank_id: str, span: tuple[int, int], rows: Sequence[FactRow]
+) -> dict[str, tuple[Int64Array, Float32Array]]:
     recallable = np.array([row.seq for row in rows], np.int64)
     found: dict[str, tuple[Int64Array, Float32Array]] = {}
-    for space, (seq_list, blobs) in by_space.items():
-        seqs = np.array(seq_list, np.int64)
-        matrix = np.frombuffer(b"".join(blobs), "<f2").reshape(len(blobs), -1).astype(np.float32)
+    by_space = _by_space(connection.execute(sql("snapshots.vectors"), (bank_id, *span)))
+    for space, (seqs, matrix) in by_space.items():
         # Invalidated facts keep their vectors, in case they are restored.
         kept = np.isin(seqs, recallable, assume_unique=True)
         if not kept.all():

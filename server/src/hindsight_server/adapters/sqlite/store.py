@@ -46,6 +46,7 @@ from hindsight_server.ports.records import (
     EntityGraph,
     FactChange,
     FactFilter,
+    Float32Array,
     Int32Array,
     Int64Array,
     NameGroups,
@@ -234,6 +235,9 @@ class SqliteStore:
 
     async def postings(self, bank_id: str, terms: Mapping[str, int]) -> Mapping[str, tuple[Int64Array, Int32Array]]:
         return await self._read_bank(postings.read_postings, bank_id, terms)
+
+    async def vectors(self, bank_id: str, seqs: Sequence[int]) -> Mapping[str, tuple[Int64Array, Float32Array]]:
+        return await self._read(snapshots.read_vectors, bank_id, seqs)
 
     async def token_vectors(self, bank_id: str, space: str, seqs: Sequence[int]) -> Mapping[int, Int8Array]:
         return await self._read_bank(snapshots.read_token_vectors, bank_id, space, seqs)

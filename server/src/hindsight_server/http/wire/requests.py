@@ -215,3 +215,41 @@ class UpdateMemoryRequest(Wire):
 class UpdateDocumentRequest(Wire):
     tags: list[str] | None = None
     observation_scopes: Literal["per_tag", "combined", "all_combinations", "shared"] | list[list[str]] | None = None
+
+
+class LabelValue(Wire):
+    value: str
+    description: str | None = ""
+
+
+class MapField(Wire):
+    type: Literal["text", "multi-text", "value", "multi-values", "map"] | None = "text"
+    description: str | None = ""
+    values: list[LabelValue] | None = []
+    fields: dict[str, MapField] | None = Field(default_factory=lambda: dict[str, MapField]())
+
+
+class LabelGroup(Wire):
+    key: str
+    description: str | None = ""
+    type: Literal["value", "multi-values", "text", "multi-text", "map"] | None = "value"
+    optional: bool | None = True
+    tag: bool | None = False
+    values: list[LabelValue] | None = []
+    fields: dict[str, MapField] | None = Field(default_factory=lambda: dict[str, MapField]())
+
+
+class DryRunExtractRequest(Wire):
+    content: Content
+    context: str | None = ""
+    timestamp: datetime | None = None
+    agent_name: str | None = None
+    strategy: str | None = None
+    retain_mission: str | None = None
+    retain_extraction_mode: str | None = None
+    retain_custom_instructions: str | None = None
+    retain_extract_causal_links: bool | None = None
+    retain_chunk_size: int | None = None
+    entity_labels: list[LabelGroup] | None = None
+    entities_allow_free_form: bool | None = None
+    llm_output_language: str | None = None

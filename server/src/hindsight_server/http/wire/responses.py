@@ -385,10 +385,112 @@ class ListTagsResponse(TypedDict):
     offset: int
 
 
+class ExtractedFactAttachment(TypedDict):
+    block_index: int
+    type: Literal["image", "file"]
+    media_type: str
+
+
+class ExtractedFact(TypedDict):
+    text: str
+    fact_type: str
+    occurred_start: NotRequired[str | None]
+    occurred_end: NotRequired[str | None]
+    entities: NotRequired[list[str]]
+    chunk_index: NotRequired[int | None]
+    attachments: NotRequired[list[ExtractedFactAttachment]]
+
+
+class ExtractionChunk(TypedDict):
+    text: str
+    fact_count: int
+
+
+class DryRunExtractionResult(TypedDict):
+    facts: NotRequired[list[ExtractedFact]]
+    chunks: NotRequired[list[ExtractionChunk]]
+    usage: NotRequired[TokenUsage]
+
+
+class MemoryGraphNodeData(TypedDict):
+    id: str
+    label: NotRequired[str]
+    text: NotRequired[str]
+    date: NotRequired[str]
+    context: NotRequired[str]
+    entities: NotRequired[str]
+    color: NotRequired[str | None]
+
+
+class MemoryGraphNode(TypedDict):
+    data: MemoryGraphNodeData
+
+
+class MemoryGraphEdgeData(TypedDict):
+    id: str
+    source: str
+    target: str
+    linkType: NotRequired[str]
+    weight: NotRequired[float]
+    entityName: NotRequired[str]
+    color: NotRequired[str | None]
+    lineStyle: NotRequired[str | None]
+
+
+class MemoryGraphEdge(TypedDict):
+    data: MemoryGraphEdgeData
+
+
+class MemoryGraphTableRow(TypedDict):
+    id: str
+    text: NotRequired[str]
+    context: NotRequired[str]
+    occurred_start: NotRequired[str | None]
+    occurred_end: NotRequired[str | None]
+    mentioned_at: NotRequired[str | None]
+    date: NotRequired[str | None]
+    entities: NotRequired[str]
+    document_id: NotRequired[str | None]
+    chunk_id: NotRequired[str | None]
+    fact_type: NotRequired[str | None]
+    tags: NotRequired[list[str]]
+    created_at: NotRequired[str | None]
+    proof_count: NotRequired[int | None]
+
+
+class GraphDataResponse(TypedDict):
+    nodes: list[MemoryGraphNode]
+    edges: list[MemoryGraphEdge]
+    table_rows: list[MemoryGraphTableRow]
+    total_units: int
+    limit: int
+
+
 class RefreshMentalModelOperationDetails(TypedDict):
     operation_type: NotRequired[Literal["refresh_mental_model"]]
-    outcome: Literal["content_written", "content_unchanged", "content_preserved_no_new_facts", "refresh_failed_empty_candidate", "refresh_failed_delta_not_applied", "refresh_failed_structured_output", "refresh_failed_error"]
-    failure_reason: NotRequired[Literal["empty_candidate", "structured_doc_unreadable", "delta_ops_failed", "delta_ops_all_skipped", "delta_not_applied", "structured_output_failed", "retrieval_failed", "no_answer", "unexpected_error"] | None]
+    outcome: Literal[
+        "content_written",
+        "content_unchanged",
+        "content_preserved_no_new_facts",
+        "refresh_failed_empty_candidate",
+        "refresh_failed_delta_not_applied",
+        "refresh_failed_structured_output",
+        "refresh_failed_error",
+    ]
+    failure_reason: NotRequired[
+        Literal[
+            "empty_candidate",
+            "structured_doc_unreadable",
+            "delta_ops_failed",
+            "delta_ops_all_skipped",
+            "delta_not_applied",
+            "structured_output_failed",
+            "retrieval_failed",
+            "no_answer",
+            "unexpected_error",
+        ]
+        | None
+    ]
 
 
 class OperationProgress(TypedDict):

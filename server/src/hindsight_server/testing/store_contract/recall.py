@@ -77,6 +77,16 @@ class RecallContract:
         kept = [row.fold for row in (await store.snapshot("b", 0, 0)).rows]
         assert kept == [-1, 0, 0]
 
+    async def test_vectors_of_some_facts(self, store: Store) -> None:
+        await put(store, "b", "d", "one", "two", "three")
+        await put(store, "c", "d", "other")
+        seqs = [row.seq for row in (await store.snapshot("b", 0, 0)).rows]
+        found = await store.vectors("b", [seqs[2], seqs[0], 10**9])
+        assert list(found) == [SPACE]
+        assert found[SPACE][0].tolist() == [seqs[0], seqs[2]]
+        assert np.array_equal(found[SPACE][1], [encoding_of("one").vector, encoding_of("three").vector])
+        assert await store.vectors("b", []) == {}
+
     async def test_missing_times_are_not_a_number(self, store: Store) -> None:
         await store.retain(write("b", document("d", "x", facts=(fact("x", mentioned_at=None),))))
         (row,) = (await store.snapshot("b", 0, 0)).rows

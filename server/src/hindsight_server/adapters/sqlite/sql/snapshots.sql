@@ -12,6 +12,12 @@ LIMIT ?
 -- name: vectors
 SELECT seq, space, vector FROM vectors WHERE bank_id = ? AND seq > ? AND seq <= ? ORDER BY seq
 
+-- name: vectors_of
+SELECT v.seq, v.space, v.vector
+FROM json_each(:seqs) AS wanted
+CROSS JOIN vectors AS v ON v.bank_id = :bank_id AND v.seq = wanted.value
+ORDER BY v.seq
+
 -- name: removed
 SELECT seq FROM removed WHERE bank_id = ? AND version > ? AND seq <= ? ORDER BY seq
 

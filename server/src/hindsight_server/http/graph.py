@@ -1,0 +1,172 @@
+"""The graph of memories, and the preview of an extraction, over HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Query, Request, Response
+from pydantic import BaseModel
+
+from hindsight_server.domain.model import Extraction, Fact
+from hindsight_server.engine.graph import Graph, Link
+from hindsight_server.engine.retain.types import ItemInput
+from hindsight_server.http.ignored import note_ignored
+from hindsight_server.http.memories import Match
+from hindsight_server.http.parsing import BankId, Body, PageNumber
+from hindsight_server.http.recall import iso
+from hindsight_server.http.routes import Handler, answer
+from hindsight_server.http.services import services
+from hindsight_server.http.tag_groups import tag_filter
+from hindsight_server.http.wire import requests as wire
+from hindsight_server.http.wire import responses as shapes
+from hindsight_server.ports.records import FactFilter
+
+_LABEL_CHARS = 60
+_NODE_COLOURS = {"world": "#4c78a8", "experience": "#f58518", "observation": "#54a24b"}
+_EDGE_LOOKS = {"entity": ("#72b7b2", "solid"), "temporal": ("#bab0ac", "dashed"), "semantic": ("#b279a2", "dotted")}
+_OVERRIDES = (
+    "retain_mission",
+    "retain_extraction_mode",
+    "retain_custom_instructions",
+    "retain_chunk_size",
+    "entity_labels",
+    "entities_allow_free_form",
+)
+_UNREAD = (
+    "agent_name",
+    "retain_mission",
+    "retain_custom_instructions",
+    "retain_extract_causal_links",
+    "llm_output_language",
+)
+"""What only a language model could follow; named in the header of ignored fields."""
+
+
+class GraphQuery(BaseModel):
+    type: str | None = None
+    limit: PageNumber = 1000
+    q: str | None = None
+    tags: list[str] | None = None
+    tags_match: Match = "all_strict"
+    document_id: str | None = None
+    chunk_id: str | None = None
+
+
+async def get_graph(request: Request, bank_id: BankId, query: Annotated[GraphQuery, Query()]) -> Response:
+    wanted = FactFilter(
+        fact_type=query.type or None,
+        query=query.q or None,
+        document_id=query.document_id or None,
+        tags=tag_filter(query.tags, query.tags_match),
+    )
+    graph = await services(request).graphs.of(bank_id, wanted, query.limit, query.chunk_id or None)
+    return answer(graph_answer(graph))
+
+
+def graph_answer(graph: Graph) -> shapes.GraphDataResponse:
+    """A graph on the wire."""
+    return {
+        "nodes": [{"data": _node(fact)} for fact in graph.facts],
+        "edges": [{"data": _edge(link)} for link in graph.links],
+        "table_rows": [_row(fact) for fact in graph.facts],
+        "total_units": graph.total,
+        "limit": graph.limit,
+    }
+
+
+def _node(fact: Fact) -> shapes.MemoryGraphNodeData:
+    label = fact.text if len(fact.text) <= _LABEL_CHARS else fact.text[: _LABEL_CHARS - 1].rstrip() + "…"
+    return {
+        "id": fact.fact_id,
+        "label": label,
+        "text": fact.text,
+        "date": iso(fact.occurred_start or fact.mentioned_at) or "",
+        "context": fact.context or "",
+        "entities": ", ".join(fact.entities) or "None",
+        "color": _NODE_COLOURS[fact.fact_type.value],
+    }
+
+
+def _edge(link: Link) -> shapes.MemoryGraphEdgeData:
+    colour, style = _EDGE_LOOKS[link.kind]
+    return {
+        "id": f"{link.source}-{link.target}-{link.kind}",
+        "source": link.source,
+        "target": link.target,
+        "linkType": link.kind,
+        "weight": link.weight,
+        "entityName": link.entity,
+        "color": colour,
+        "lineStyle": style,
+    }
+
+
+def _row(fact: Fact) -> shapes.MemoryGraphTableRow:
+    return {
+        "id": fact.fact_id,
+        "text": fact.text,
+        "context": fact.context or "N/A",
+        "occurred_start": iso(fact.occurred_start),
+        "occurred_end": iso(fact.occurred_end),
+        "mentioned_at": iso(fact.mentioned_at),
+        "date": iso(fact.occurred_start or fact.mentioned_at),
+        "entities": ", ".join(fact.entities) or "None",
+        "document_id": fact.document_id,
+        "chunk_id": fact.chunk_id,
+        "fact_type": fact.fact_type.value,
+        "tags": list(fact.tags),
+        "created_at": iso(fact.created_at),
+        "proof_count": fact.proof_count,
+    }
+
+
+async def dry_run_extract(
+    request: Request,
+    bank_id: BankId,
+    body: Annotated[wire.DryRunExtractRequest, Body(wire.DryRunExtractRequest)],
+) -> Response:
+    content: Any = body.content
+    if not isinstance(content, str):
+        content = [block.model_dump() for block in content]
+    item = ItemInput(
+        content=content, context=body.context or None, timestamp=body.timestamp, strategy=body.strategy or None
+    )
+    given = body.model_dump(include=set(_OVERRIDES), exclude_none=True)
+    note_ignored(request.scope, [name for name in _UNREAD if getattr(body, name) is not None])
+    extraction = await services(request).previewer.extract(bank_id, item, given)
+    return answer(extraction_answer(extraction))
+
+
+def extraction_answer(extraction: Extraction) -> shapes.DryRunExtractionResult:
+    """An extraction on the wire."""
+    counts = [0] * len(extraction.chunks)
+    for fact in extraction.facts:
+        counts[fact.chunk_index] += 1
+    return {
+        "facts": [
+            {
+                "text": fact.text,
+                "fact_type": fact.fact_type.value,
+                "occurred_start": iso(fact.occurred.start) if fact.occurred else None,
+                "occurred_end": iso(fact.occurred.end) if fact.occurred else None,
+                "entities": [entity.name for entity in fact.entities],
+                "chunk_index": fact.chunk_index,
+                "attachments": [],
+            }
+            for fact in extraction.facts
+        ],
+        "chunks": [
+            {"text": chunk.text, "fact_count": count} for chunk, count in zip(extraction.chunks, counts, strict=True)
+        ],
+        "usage": {
+            "input_tokens": extraction.input_tokens,
+            "output_tokens": extraction.output_tokens,
+            "total_tokens": extraction.input_tokens + extraction.output_tokens,
+        },
+    }
+
+
+HANDLERS = {
+    "get_graph": Handler(get_graph, shapes.GraphDataResponse),
+    "dry_run_extract_memories": Handler(dry_run_extract, shapes.DryRunExtractionResult, wire.DryRunExtractRequest),
+}
