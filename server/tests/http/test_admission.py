@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -28,6 +29,61 @@ def test_zero_sets_no_limit() -> None:
     gate = Admission(0)
     with gate.admit(), gate.admit(), gate.admit():
         pass
+
+
+class Clock:
+    """A time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def answered(gate: Admission, clock: Clock, *, count: int, seconds: float) -> None:
+    """So many answers, one after another, that take so long each."""
+    for _ in range(count):
+        with gate.admit():
+            clock.seconds += seconds
+
+
+def let_in(gate: Admission, stack: ExitStack, most: int = 1000) -> int:
+    """How many are let in when nothing is answered."""
+    for count in range(most):
+        try:
+            stack.enter_context(gate.admit())
+        except Overloaded:
+            return count
+    return most
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(0.01, 100), (0.05, 20), (0.5, 8), (30.0, 8)])
+def test_as_many_are_let_in_as_are_answered_in_time(seconds: float, expected: int) -> None:
+    clock = Clock()
+    gate = Admission(500, wait_seconds=1.0, clock=clock)
+    answered(gate, clock, count=200, seconds=seconds)
+    clock.seconds += 3600  # time without work says nothing
+    with ExitStack() as stack:
+        assert let_in(gate, stack) == pytest.approx(expected, abs=1)
+
+
+def test_one_slow_answer_is_soon_forgotten() -> None:
+    clock = Clock()
+    gate = Admission(500, wait_seconds=1.0, clock=clock)
+    answered(gate, clock, count=200, seconds=0.01)
+    answered(gate, clock, count=1, seconds=60)
+    answered(gate, clock, count=50, seconds=0.01)
+    with ExitStack() as stack:
+        assert let_in(gate, stack) > 80
+
+
+def test_the_number_in_flight_has_an_end_however_quick_the_answers() -> None:
+    clock = Clock()
+    gate = Admission(20, clock=clock)
+    answered(gate, clock, count=200, seconds=0.0001)
+    with ExitStack() as stack:
+        assert let_in(gate, stack) == 20
 
 
 async def test_one_recall_too_many_is_told_when_to_come_back(tmp_path: Path) -> None:

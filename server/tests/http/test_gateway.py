@@ -201,3 +201,35 @@ async def test_requests_are_counted() -> None:
     text = metrics.render()
     assert 'hindsight_http_requests_total{operation="other",status="200"} 1' in text
     assert 'hindsight_http_request_duration_seconds_bucket{operation="other",le="+Inf"} 1' in text
+
+
+class Trickle(Exchange):
+    """A body that comes in pieces with pauses, and never ends."""
+
+    def __init__(self, *, pause: float, piece: int) -> None:
+        super().__init__()
+        self.pause, self.piece, self.received = pause, piece, 0
+
+    async def receive(self) -> Message:
+        await asyncio.sleep(self.pause)
+        self.received += self.piece
+        return {"type": "http.request", "body": b"x" * self.piece, "more_body": True}
+
+
+@pytest.mark.parametrize(("pause", "piece"), [(0.01, 1), (3600, 1)])
+async def test_a_body_that_comes_too_slowly_is_given_up(pause: float, piece: int) -> None:
+    app, exchange = Echo(), Trickle(pause=pause, piece=piece)
+    gateway = Gateway(app, Metrics(), api_key=None, max_body_bytes=2**20, body_seconds=0.2)
+    await asyncio.wait_for(gateway(exchange.scope, exchange.receive, exchange.send), 30)
+    answer = orjson.loads(exchange.sent[1]["body"])
+    assert exchange.sent[0]["status"] == 408
+    assert f"{exchange.received} bytes so far" in answer["detail"]
+    assert exchange.headers[b"connection"] == b"close"
+    assert app.calls == 0
+
+
+async def test_a_long_body_gets_the_time_it_needs() -> None:
+    app, exchange = Echo(), Trickle(pause=0.05, piece=64 * 1024)
+    gateway = Gateway(app, Metrics(), api_key=None, max_body_bytes=2**20, body_seconds=0.2)
+    await asyncio.wait_for(gateway(exchange.scope, exchange.receive, exchange.send), 30)
+    assert exchange.sent[0]["status"] == 413  # read on until it was too long, beyond the 0.2 seconds

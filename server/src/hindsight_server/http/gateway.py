@@ -32,6 +32,8 @@ _LOCAL_HOST = re.compile(rb"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]{1,5}
 _OPEN = ("/health", "/health/live", "/health/ready", "/version")
 _CLIENT_CLOSED = 499
 _DRAIN_SECONDS = 10.0
+_BODY_SECONDS = 20.0
+_LEAST_BYTES_A_SECOND = 16 * 1024
 
 
 class Refused(Exception):
@@ -56,13 +58,24 @@ class Gateway:
         metrics: where requests are counted.
         api_key: the key that requests must carry, or None.
         max_body_bytes: the largest body that is read.
+        body_seconds: how long a body may take, besides a second for each 16 KiB of it; a slower one is answered with
+            408, so that clients which send a byte now and then can't hold connections for ever.
     """
 
-    def __init__(self, app: App, metrics: Metrics, *, api_key: str | None, max_body_bytes: int) -> None:
+    def __init__(
+        self,
+        app: App,
+        metrics: Metrics,
+        *,
+        api_key: str | None,
+        max_body_bytes: int,
+        body_seconds: float = _BODY_SECONDS,
+    ) -> None:
         self._app = app
         self._metrics = metrics
         self._key = api_key.encode() if api_key else None
         self._max_body_bytes = max_body_bytes
+        self._body_seconds = body_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -128,9 +141,14 @@ class Gateway:
         declared = _header(scope, b"content-length")
         if declared.isdigit() and int(declared) > self._max_body_bytes:
             self._too_large()
-        parts, size = [], 0
+        loop = asyncio.get_running_loop()
+        parts, size, until = [], 0, loop.time() + self._body_seconds
         while True:
-            message = await receive()
+            try:
+                async with asyncio.timeout_at(until + size / _LEAST_BYTES_A_SECOND):
+                    message = await receive()
+            except TimeoutError:
+                raise _too_slow(size) from None
             if message["type"] == "http.disconnect":
                 return None
             part = message.get("body", b"")
@@ -144,6 +162,11 @@ class Gateway:
     def _too_large(self) -> None:
         detail = f"The request body is larger than {self._max_body_bytes} bytes. Send it in several requests."
         raise TooLarge(413, detail, ((b"connection", b"close"),))
+
+
+def _too_slow(size: int) -> Refused:
+    detail = f"The request body came too slowly: {size} bytes so far, and it is not complete. Send it again."
+    return Refused(408, detail, ((b"connection", b"close"),))
 
 
 class _Replay:

@@ -153,7 +153,7 @@ class Retainer:
         if document_id is not None:
             return await self._extract_again(operation.bank_id, document_id)
         waiting = await self._store.waiting_parts(operation.bank_id, operation.operation_id)
-        parts = from_payload(payload, waiting)
+        parts = await offloaded(len(waiting), lambda: from_payload(payload, waiting))
         try:
             return await self._finish(operation, parts)
         except StaleDocument:
