@@ -127,15 +127,19 @@ def test_closeness_of_times() -> None:
     ]
     view = bank(*rows)
     near = closeness(view, np.arange(7, dtype=np.int32), [(10 * DAY, 11 * DAY)])
-    assert near.told[:2].tolist() == [1, 1]  # on the day, and told in the week after
-    assert 0 < near.told[2] < 1
+    assert near.told[:2].tolist() == [1, 0.75]  # on the day, and told in the week after
+    assert 0 < near.told[2] < 0.75
     assert near.told[3:].tolist() == [0, 0, 0, 0]
     assert near.happened[4] == 1
     assert near.happened[5] == pytest.approx(0.01, rel=1e-3)  # a hundred days say little of one
     assert near.best[6] == 0
     hits = by_time(scope_of(view), [(10 * DAY, 11 * DAY)], np.zeros(7, np.float32), 3)
-    assert hits.rows.tolist() == [4, 1, 0]
+    assert hits.rows.tolist() == [4, 0, 1]
     assert closeness(view, np.arange(7, dtype=np.int32), [(50 * DAY, math.inf)]).told[4] == 1
+    before = closeness(view, np.arange(7, dtype=np.int32), [(-math.inf, 10 * DAY)]).told
+    assert before.tolist() == [1, 0, 0, 1, 0, 0, 0]  # "before the 10th": what was told afterwards may be of any time
+    told_later = bank(fact_row(1, mentioned_at=12 * DAY, occurred_start=0.0, occurred_end=1.0))
+    assert closeness(told_later, np.zeros(1, np.int32), [(10 * DAY, 11 * DAY)]).told.tolist() == [0]
 
 
 def test_a_month_without_a_year_is_the_last_one_with_facts() -> None:

@@ -37,6 +37,7 @@ class Context:
     step_before: re.Pattern[str]
     step_behind: re.Pattern[str]
     week_of: re.Pattern[str]
+    count_of: re.Pattern[str]
     clocks: tuple[tuple[re.Pattern[str], Words], ...]
     clock_before: re.Pattern[str]
     link: re.Pattern[str]
@@ -77,6 +78,7 @@ def contexts_of(languages: Sequence[Language]) -> Context:
         step_before=joined("step_before"),
         step_behind=joined("step_behind", ""),
         week_of=joined("week_of"),
+        count_of=joined("count_of"),
         clocks=tuple((re.compile(part["clock"], re.I), words) for part, words in clocks),
         clock_before=joined("clock_before"),
         link=re.compile(

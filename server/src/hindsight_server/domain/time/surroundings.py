@@ -47,8 +47,11 @@ def refined(context: Context, text: str, found: Found) -> Found:
     """Take in "early", "the end of" before an expression, and a clock time after or before it."""
     start, end, span = found
     if span.grain in _DIVISIBLE:
-        part = _before(context.portion, text, start) if _cue(context, text, start) else None
-        if part is None:
+        if not _cue(context, text, start):
+            return found
+        if counted := _before(context.count_of, text, start):
+            return counted.start(), end, _counted(span, counted, context.words[0])
+        if (part := _before(context.portion, text, start)) is None:
             return found
         name = next(words.portion[part[part.lastgroup or 0].lower()] for words in context.words if words.portion)
         return part.start(), end, cal.portion(span, name)
@@ -62,6 +65,23 @@ def refined(context: Context, text: str, found: Found) -> Found:
     ):
         return clock.start(), end, _at_clock(span, clock, context.words[0])
     return found
+
+
+def _counted(span: Span, counted: re.Match[str], words: Words) -> Span:
+    """The first two weeks of, the last weekend of."""
+    written, unit = _group(counted, "count"), words.unit[_group(counted, "unit")]
+    count = words.vague[written][1] if written in words.vague else int(words.count(written)) if written else 1
+    is_first, first, last = bool(_group(counted, "first")), span.start.date(), span.end.date()
+    if unit == "weekend":
+        saturday = (first + timedelta(days=(5 - first.weekday()) % 7)) if is_first else None
+        return cal.weekend(saturday or last - timedelta(days=(last.weekday() - 5) % 7))
+    if unit == "month":
+        edge = cal.months_from(first, count) if is_first else cal.months_from(last + timedelta(days=1), -count)
+    else:
+        days = timedelta(days=count * (7 if unit == "week" else 1))
+        edge = first + days if is_first else last + timedelta(days=1) - days
+    whole = cal.days(first, edge - timedelta(days=1), Grain.RANGE) if is_first else cal.days(edge, last, Grain.RANGE)
+    return replace(whole, is_relative=span.is_relative, repeats=span.repeats)
 
 
 def _at_clock(span: Span, clock: re.Match[str], words: Words) -> Span:

@@ -16,7 +16,7 @@ from hindsight_server.engine.recall.groups import entity_of_names
 from hindsight_server.engine.recall.question import AskedTime
 from hindsight_server.engine.recall.scope import Scope
 from hindsight_server.engine.recall.types import ArmStatus, ArmTrace, TimeWindow
-from hindsight_server.engine.recall.view import BankView, Float32Array, Int32Array
+from hindsight_server.engine.recall.view import BankView, Float32Array, Float64Array, Int32Array
 
 _log = logging.getLogger(__name__)
 
@@ -24,6 +24,7 @@ _ALWAYS_CONNECTS = 200  # facts; an entity of more than these, and of more than 
 SEEDS = 10
 _YEARS_BACK = 10
 _SAMPLE = 2048
+_TOLD_LATER = 0.75
 _CLOSE_SECONDS = 7 * 86400.0  # a fact is often told some days after it happened
 
 
@@ -200,7 +201,8 @@ class Closeness:
     """How the times of rows lie to the times of a question, each 0-1.
 
     Args:
-        told: 1 when the fact was mentioned inside a window or in the week after it, fading over the two weeks beyond.
+        told: 1 when the fact was mentioned inside a window. When in the week after it, and the fact has no time of its
+            own elsewhere, 0.75, fading over the two weeks beyond; after an open window ("before 2020") 0.
         happened: the share of the fact's own time that lies inside a window; 0 for facts without one.
     """
 
@@ -221,13 +223,22 @@ def closeness(view: BankView, rows: Int32Array, windows: Sequence[Span]) -> Clos
     start = view.start[rows]
     end = np.where(np.isnan(view.end[rows]), start, view.end[rows])
     for first, last in windows:
-        late = np.maximum(np.maximum(first - mentioned, mentioned - last - _CLOSE_SECONDS), 0.0)
-        fading = np.nan_to_num(np.maximum(1.0 - late / (2 * _CLOSE_SECONDS), 0.0) * (mentioned >= first), nan=0.0)
-        told = np.maximum(told, fading.astype(np.float32))
         overlap = np.minimum(end, last) - np.maximum(start, first)
+        told = np.maximum(told, _told(mentioned, overlap, (first, last)))
         share = np.where(overlap >= 0, (overlap + 1.0) / (np.maximum(end - start, 0.0) + 1.0), 0.0)
         happened = np.maximum(happened, np.nan_to_num(share, nan=0.0).clip(0, 1).astype(np.float32))
     return Closeness(told, happened)
+
+
+def _told(mentioned: Float64Array, overlap: Float64Array, window: Span) -> Float32Array:
+    """How near to a window facts were told; `overlap` of their own time with it is negative when that lies outside."""
+    first, last = window
+    inside = (mentioned >= first) & (mentioned <= last)
+    if math.isinf(first):
+        return inside.astype(np.float32)
+    late = np.maximum(mentioned - last - _CLOSE_SECONDS, 0.0)
+    fading = np.maximum(1.0 - late / (2 * _CLOSE_SECONDS), 0.0) * ((mentioned > last) & ~(overlap < 0)) * _TOLD_LATER
+    return np.where(inside, 1.0, np.nan_to_num(fading, nan=0.0)).astype(np.float32)
 
 
 def by_time(scope: Scope, windows: Sequence[Span], relevance: Float32Array, count: int) -> Hits:

@@ -74,13 +74,13 @@ class Gatherer:
         exact_terms = {text: tuple(self._analyzer.index_terms(text)) for text in spelled}
         terms = (*question.terms, *(term for some in exact_terms.values() for term in some))
         (encodings, no_vectors), (postings, no_words), (entities, no_entities) = await asyncio.gather(
-            guarded("semantic", self._encode(view, question.text, until), until),
+            guarded("semantic", self._encode(view, question.sought, until), until),
             guarded("keyword", self._cache.postings(bank_id, warm, view, terms, strict=strict), until),
             guarded("graph", self._entities(bank_id, view, question), until),
         )
         missing = {"semantic": no_vectors, "keyword": no_words, "exact": no_words, "graph": no_entities}
         encodings = encodings or []
-        own = self._embedder.space_of(question.text)
+        own = self._embedder.space_of(question.sought)
         return Gathered(
             vectors={
                 encoding.space: QueryVector(encoding.vector, 1.0 if encoding.space == own else _FOREIGN_TRUST)

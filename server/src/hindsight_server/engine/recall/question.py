@@ -36,12 +36,6 @@ _WHEN = re.compile(
     re.I,
 )
 _SHORTEST_CODE = 3
-_YEARLESS = re.compile(
-    r"(?:(?:the )?\d{1,2}(?:st|nd|rd|th)?(?: of)? )?"
-    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?: \d{1,2}(?:st|nd|rd|th)?)?"
-    r"|\d{1,2}月(?:\d{1,2}[日号])?|[一二三四五六七八九十]{1,2}月(?:[一二三四五六七八九十]{1,3}[日号])?",
-    re.I,
-)
 _MAX_NAME_WORDS = 3
 _MAX_NAMES = 120
 _LONGEST_SPACELESS_NAME = 6
@@ -71,7 +65,8 @@ class Question:
 
     Args:
         text: the words, cut to `MAX_QUERY_TOKENS`.
-        terms: distinct index terms, in order.
+        sought: the words without relative times such as "last week", which facts are compared with.
+        terms: distinct index terms of these, in order.
         identifiers: codes and the like, as written.
         quoted: what stands in quotation marks, case folded.
         names: stretches of words that could name an entity.
@@ -82,6 +77,7 @@ class Question:
     """
 
     text: str
+    sought: str
     truncated: bool
     terms: tuple[str, ...]
     identifiers: tuple[str, ...]
@@ -102,17 +98,20 @@ def parse(query: RecallQuery, analyzer: TextAnalyzer, find_times: TimeFinder, no
     truncated = text != whole
     notes = [f"The query was cut to {MAX_QUERY_TOKENS} tokens."] if truncated else []
     times: tuple[AskedTime, ...] = ()
+    sought = text
     if query.temporal_window is not None:
         times = (AskedTime(query.temporal_window, source="request"),)
     else:
         try:
-            times = tuple(_asked(mention) for mention in find_times(text, now))
+            mentions = find_times(text, now)
+            times, sought = tuple(map(_asked, mentions)), _without_relative(text, mentions)
         except Exception as problem:  # a date that trips the parser must not stop the recall
             notes.append(f"Times in the query could not be read ({type(problem).__name__}).")
     return Question(
         text=text,
         truncated=truncated,
-        terms=tuple(dict.fromkeys(analyzer.query_terms(text))),
+        sought=sought,
+        terms=tuple(dict.fromkeys(analyzer.query_terms(sought))),
         identifiers=_identifiers(text),
         quoted=_quoted(text),
         names=_names(text),
@@ -125,8 +124,16 @@ def parse(query: RecallQuery, analyzer: TextAnalyzer, find_times: TimeFinder, no
 
 def _asked(mention: TimeMention) -> AskedTime:
     start, end = mention.bounds
-    phrase = mention.text.strip()
-    return AskedTime(TimeWindow(start=start, end=end), bool(_YEARLESS.fullmatch(phrase)), phrase)
+    return AskedTime(TimeWindow(start=start, end=end), mention.is_yearless, mention.text.strip())
+
+
+def _without_relative(text: str, mentions: Sequence[TimeMention]) -> str:
+    """The words without "last week" and the like: in a fact these words mean another week."""
+    kept = text
+    for mention in reversed(mentions):
+        if mention.is_relative and not mention.is_yearless:
+            kept = f"{kept[: mention.start].rstrip()} {kept[mention.end :].lstrip()}"
+    return kept.strip() if _WORD.search(kept) else text
 
 
 def _identifiers(text: str) -> tuple[str, ...]:
