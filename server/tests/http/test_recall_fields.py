@@ -181,9 +181,11 @@ def test_trace(shelf: Api) -> None:
     assert {"view", "gather", "search", "rerank", "results"} <= set(trace["stage_seconds"])
     assert trace["time_seconds"] >= sum(trace["stage_seconds"].values()) > 0
     assert sum(trace["left_out"].values()) == 2
-    first, _, *others = trace["explained"]
+    first = trace["explained"][0]
     assert (first["id"], first["rank"], first["left_out"]) == (body["results"][0]["id"], 1, None)
-    assert {one["left_out"] for one in others} <= {"budget", "floor_final"}
+    shown = [one["id"] for one in trace["explained"] if one["left_out"] is None]
+    assert shown == [result["id"] for result in body["results"]]
+    assert {one["left_out"] for one in trace["explained"]} <= {None, "budget", "floor_final"}
     for one in trace["explained"]:
         # The parts add up to the score, and each is its value times the weight of its feature.
         adds = sum(feature["adds"] for feature in one["features"].values()) + sum(one["boosts"].values())
