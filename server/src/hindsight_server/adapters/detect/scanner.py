@@ -1,0 +1,70 @@
+"""All kinds of sensitive data in one pass over a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+
+from hindsight_server.adapters.detect import personal, secrets
+from hindsight_server.adapters.detect.numbers import numbers
+from hindsight_server.domain.defence.findings import PLACEHOLDER, Finding, merged, narrowed
+from hindsight_server.domain.defence.labels import SENSITIVE_LABELS
+
+_PATTERNS = (*secrets.PATTERNS, *personal.PATTERNS)
+_DIGITS = re.compile(r"\d{4}|\d[ .\-/()]\d|\d:")
+_PLACEHOLDERS = re.compile(re.escape(PLACEHOLDER) + r"[a-z0-9_]{1,40}\]")
+_Places = Callable[[str], Iterator[tuple[int, int]]]
+_WITH_DIGITS: tuple[tuple[str, _Places], ...] = (
+    ("ip_address", personal.addresses),
+    ("iban", personal.ibans),
+)
+
+
+class SensitiveData:
+    """`SensitiveDetector` of the formats in this package.
+
+    Example:
+        >>> [found.label for found in SensitiveData().find("Ann: ann@example.org, card 4111 1111 1111 1111")]
+        ['email', 'credit_card']
+    """
+
+    def find(self, text: str, labels: Collection[str] | None = None) -> list[Finding]:
+        text = narrowed(text)
+        lowered = text.lower()
+        found = (
+            Finding(label, start, end, SENSITIVE_LABELS[label], echoes)
+            for label, start, end, echoes in _all(text, lowered)
+        )
+        wanted = merged(finding for finding in found if labels is None or finding.label in labels)
+        if PLACEHOLDER not in text:
+            return wanted
+        taken = [match.span() for match in _PLACEHOLDERS.finditer(text)]
+        return [finding for finding in wanted if not _inside(finding, taken)]
+
+
+def _all(text: str, lowered: str) -> Iterator[tuple[str, int, int, bool]]:
+    ends_of_passwords = set()  # the sign behind a password in a URL makes no e-mail address
+    for pattern in _PATTERNS:
+        for start, end in pattern.places(text, lowered):
+            yield pattern.label, start, end, pattern.echoes
+            ends_of_passwords.add(end)
+    for start, end in secrets.passwords(text, lowered):
+        yield "password", start, end, True
+    for start, end in secrets.private_keys(text):
+        yield "private_key", start, end, False
+    for start, end in personal.emails(text) if "@" in text else ():
+        if text.index("@", start) not in ends_of_passwords:
+            yield "email", start, end, False
+    if _DIGITS.search(text) is None:
+        return
+    for start, end in personal.phones(text, lowered):
+        yield "phone", start, end, False
+    for label, places in _WITH_DIGITS:
+        for start, end in places(text):
+            yield label, start, end, False
+    for label, start, end in numbers(text):
+        yield label, start, end, False
+
+
+def _inside(finding: Finding, taken: list[tuple[int, int]]) -> bool:
+    return any(start <= finding.start and finding.end <= end for start, end in taken)
