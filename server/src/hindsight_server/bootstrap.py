@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,15 @@ from hindsight_server.settings import Settings, SettingsError, variable_of
 
 if TYPE_CHECKING:
     from hindsight_server.engine.jobs import Handler
+    from hindsight_server.engine.recall.recaller import Recaller
     from hindsight_server.http.metrics import Metrics
     from hindsight_server.http.services import Services
+    from hindsight_server.ports.analyzer import TextAnalyzer
+    from hindsight_server.ports.clock import Clock
+    from hindsight_server.ports.embedder import Embedder
+    from hindsight_server.ports.extractor import Extractor
     from hindsight_server.ports.records import Operation
+    from hindsight_server.ports.store import Store
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
@@ -49,6 +56,42 @@ def build_services(settings: Settings) -> Services:
     from hindsight_server.adapters.extract import BuiltinExtractor
     from hindsight_server.adapters.sqlite import SqliteStore
     from hindsight_server.adapters.text import Analyzer
+
+    analyzer = Analyzer()
+    outside = _Adapters(
+        store=SqliteStore(settings.folder()),
+        embedder=make_embedder(settings.embeddings_provider),
+        analyzer=analyzer,
+        extractor=BuiltinExtractor(analyzer),
+        clock=SystemClock(),
+    )
+    return _assembled(settings, outside, _recaller(settings, outside))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Adapters:
+    """What the use cases work with."""
+
+    store: Store
+    embedder: Embedder
+    analyzer: TextAnalyzer
+    extractor: Extractor
+    clock: Clock
+
+
+def _recaller(settings: Settings, outside: _Adapters) -> Recaller:
+    from hindsight_server.engine.recall.model import BadWeights
+    from hindsight_server.engine.recall.recaller import Recaller
+    from hindsight_server.engine.recall.settings import RecallSettings
+
+    wanted = RecallSettings(view_bytes=settings.recall_cache_bytes, weights=settings.ranking_weights)
+    try:
+        return Recaller(outside.store, outside.embedder, outside.analyzer, outside.clock, wanted)
+    except (BadWeights, OSError) as problem:
+        raise SettingsError(f"{variable_of('ranking_weights')}: {problem}") from problem
+
+
+def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Services:
     from hindsight_server.engine.banks import Banks
     from hindsight_server.engine.documents import Documents
     from hindsight_server.engine.entities import Entities
@@ -57,9 +100,6 @@ def build_services(settings: Settings) -> Services:
     from hindsight_server.engine.jobs import JobRunner
     from hindsight_server.engine.memories import Memories
     from hindsight_server.engine.operations import Operations
-    from hindsight_server.engine.recall.model import BadWeights
-    from hindsight_server.engine.recall.recaller import Recaller
-    from hindsight_server.engine.recall.settings import RecallSettings
     from hindsight_server.engine.reflect import Reflector
     from hindsight_server.engine.repair import VectorRepair
     from hindsight_server.engine.retain.preview import Previewer
@@ -69,26 +109,19 @@ def build_services(settings: Settings) -> Services:
     from hindsight_server.http.metrics import Metrics
     from hindsight_server.http.services import Services
 
-    clock, analyzer, metrics = SystemClock(), Analyzer(), Metrics()
-    store = SqliteStore(settings.folder())
-    embedder = make_embedder(settings.embeddings_provider)
-    indexer = Indexer(analyzer, embedder)
+    store, clock, metrics = outside.store, outside.clock, Metrics()
+    indexer = Indexer(outside.analyzer, outside.embedder)
     jobs = JobRunner(store, clock)
-    extractor = BuiltinExtractor(analyzer)
-    retainer = Retainer(store, extractor, indexer, clock, on_job=jobs.wake)
+    retainer = Retainer(store, outside.extractor, indexer, clock, on_job=jobs.wake)
     jobs.register(RETAIN, _counted(retainer.run_job, metrics))
-    try:
-        recaller = Recaller(store, embedder, analyzer, clock, RecallSettings(weights=settings.ranking_weights))
-    except (BadWeights, OSError) as problem:
-        raise SettingsError(f"{variable_of('ranking_weights')}: {problem}") from problem
     return Services(
         store=store,
-        embedder=embedder,
+        embedder=outside.embedder,
         retainer=retainer,
-        previewer=Previewer(store, extractor, clock),
+        previewer=Previewer(store, outside.extractor, clock),
         graphs=Graphs(store),
         recaller=recaller,
-        reflector=Reflector(store, recaller, analyzer, clock),
+        reflector=Reflector(store, recaller, outside.analyzer, clock),
         banks=Banks(store, clock),
         documents=Documents(store, retainer, clock),
         memories=Memories(store, indexer, clock),

@@ -42,6 +42,8 @@ class Settings:
         max_body_bytes: a larger request body is refused with 413.
         recalls_in_flight: recalls and reflects that are answered or wait at the same time; one more is answered with
             503 and ``Retry-After``. 0 sets no limit.
+        recall_cache_bytes: memory for the banks that were recalled from last, all together; the bank in use is kept
+            even above it.
         ranking_weights: a file of weights that ranks instead of the bundled one; None is the bundled one.
 
     Example:
@@ -58,6 +60,7 @@ class Settings:
     threads: int = field(default=1, metadata=_variable("THREADS"))
     max_body_bytes: int = field(default=64 * 1024 * 1024, metadata=_variable("MAX_BODY_BYTES"))
     recalls_in_flight: int = field(default=128, metadata=_variable("ADMISSION_RECALL_MAX_IN_FLIGHT"))
+    recall_cache_bytes: int = field(default=512 * 1024 * 1024, metadata=_variable("RECALL_CACHE_BYTES"))
     ranking_weights: Path | None = field(default=None, metadata=_variable("RANKING_WEIGHTS"))
 
     def __post_init__(self) -> None:
@@ -67,6 +70,7 @@ class Settings:
         _check_range(self, "threads", 1, 256)
         _check_range(self, "max_body_bytes", 1024, 2**40)
         _check_range(self, "recalls_in_flight", 0, 2**31)
+        _check_range(self, "recall_cache_bytes", 0, 2**50)
         if self.api_key is None and not is_loopback(self.host):
             raise SettingsError(
                 f"refusing to listen on {self.host} without a key: others could read and change every memory. "
@@ -112,7 +116,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-_INTEGERS = ("port", "threads", "max_body_bytes", "recalls_in_flight")
+_INTEGERS = ("port", "threads", "max_body_bytes", "recalls_in_flight", "recall_cache_bytes")
 
 
 _PATHS = ("data_dir", "ranking_weights")
