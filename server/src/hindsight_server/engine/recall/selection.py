@@ -109,7 +109,7 @@ def _below_floors(run: Run, ranked: Ranked) -> tuple[BoolArray, BoolArray]:
     """Which places lie below the final floor, and which below the one of the reranker."""
     floors, nothing = run.query.min_scores, np.zeros(len(ranked.rows), np.bool_)
     final = nothing if floors.final is None else ~(ranked.final >= floor_of(floors.final))
-    if floors.reranker is None:
+    if floors.reranker is None or floors.reranker <= 0:
         return final, nothing
     # A result that was not compared can't be shown to clear the floor.
     compared = np.full(len(ranked.rows), np.nan) if ranked.reranker is None else ranked.reranker
