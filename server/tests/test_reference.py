@@ -12,6 +12,7 @@ from hindsight_server.cli.files import TEXT_SUFFIXES
 from hindsight_server.cli.main import app
 from hindsight_server.http.app import all_handlers
 from hindsight_server.http.errors import STATUSES
+from hindsight_server.http.extensions import EXTENSIONS
 from hindsight_server.http.recall import TimeFilterBody
 from hindsight_server.http.wire.operations import OPERATIONS
 from hindsight_server.settings import Settings
@@ -58,7 +59,7 @@ def test_every_served_operation_has_its_row_with_its_path() -> None:
     rows = set(re.findall(r"^\| `(\w+) (\S+)` \| `(\w+)` \|", page("http.md"), re.MULTILINE))
     served = {
         (method, path.replace("/v1/default/banks/{bank_id}", "b"), operation_id)
-        for method, path, operation_id, _ in OPERATIONS
+        for method, path, operation_id, _ in (*OPERATIONS, *EXTENSIONS)
         if operation_id in all_handlers()
     }
     assert rows == served

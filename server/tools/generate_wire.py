@@ -60,6 +60,7 @@ RESPONSES = [
     "ReprocessDocumentResponse",
     "EntityListResponse",
     "EntityDetailResponse",
+    "EntityGraphResponse",
     "ListTagsResponse",
     "DryRunExtractionResult",
     "GraphDataResponse",

@@ -125,7 +125,7 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
         banks=Banks(store, clock),
         documents=Documents(store, retainer, clock),
         memories=Memories(store, indexer, clock),
-        entities=Entities(store),
+        entities=Entities(store, clock),
         operations=Operations(store, clock, on_job=jobs.wake),
         tags=Tags(store),
         jobs=jobs,

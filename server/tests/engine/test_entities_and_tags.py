@@ -24,7 +24,7 @@ async def filled(engine: Engine) -> Engine:
 
 
 async def test_entities_are_listed_and_shown_with_visible_facts_only(filled: Engine) -> None:
-    entities = Entities(filled.store)
+    entities = Entities(filled.store, filled.clock)
     page = await entities.list("b")
     oslo = next(entity for entity in page.items if entity.name == "Oslo")
     assert oslo.mention_count == 2
@@ -54,7 +54,7 @@ async def test_tags_are_counted_and_matched_by_pattern(filled: Engine) -> None:
 async def test_fuzzy_tags_in_a_listing(engine: Engine) -> None:
     await engine.retain("b", [ItemInput(content="Ann met Boris.", tags=["team:design"])])
     await engine.retain("b", [ItemInput(content="Cyrus met Dora.", tags=["team:sales"])])
-    entities = Entities(engine.store)
+    entities = Entities(engine.store, engine.clock)
     wanted = TagLeaf(frozenset({"team:designs"}), TagsMatch.ANY_STRICT, fuzzy=True)
     page = await entities.list("b", wanted)
     assert "Boris" in {entity.name for entity in page.items}

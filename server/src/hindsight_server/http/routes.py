@@ -1,8 +1,8 @@
 """How handlers become routes.
 
-The table of `wire/operations.py` names every operation of the API. A handler serves one by its id. An operation that
-the API retired answers 410 with what took its place; every other one without a handler answers 501, so that a client
-learns that it asked for something real that this version lacks.
+The table of `wire/operations.py` names every operation of the API, that of `extensions.py` ours beside them. A handler
+serves one by its id. An operation that the API retired answers 410 with what took its place; every other one without a
+handler answers 501, so that a client learns that it asked for something real that this version lacks.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from starlette.convertors import Convertor, register_url_convertor
 
 from hindsight_server.http.errors import error_response
+from hindsight_server.http.extensions import EXTENSIONS
 from hindsight_server.http.wire.operations import OPERATIONS
 
 _PROFILE_IS_CONFIG = (
@@ -61,9 +62,9 @@ class _Segment(Convertor[str]):
 
 
 def add_routes(app: FastAPI, handlers: Mapping[str, Handler]) -> None:
-    """Add a route for each operation of the API, in the order of the table."""
+    """Add a route for each operation of the API, in the order of the table, and for ours."""
     register_url_convertor("segment", _Segment())
-    for method, path, operation_id, status in OPERATIONS:
+    for method, path, operation_id, status in (*OPERATIONS, *EXTENSIONS):
         handler = handlers.get(operation_id)
         app.add_api_route(
             path.replace("}", ":segment}"),

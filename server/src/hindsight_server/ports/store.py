@@ -181,12 +181,16 @@ class Store(Protocol):
         """Most mentioned first, then oldest. With a filter, mentions in the facts that pass it.
 
         Names that are one entity (`domain.naming` decides, or the user) are one of the list. Invalidated facts still
-        mention theirs; an entity that no fact mentions any more is gone, with what users said of it.
+        mention theirs; an entity that no fact mentions any more is gone, with what users said of it. A filter hides
+        names too: those that no fact which passes it mentions are not told.
         """
         ...
 
-    async def get_entity(self, bank_id: str, entity_id: str) -> Entity:
-        """The entity that the name of this id belongs to by now. Raises NotFound."""
+    async def get_entity(self, bank_id: str, entity_id: str, tags: TagFilter | None = None) -> Entity:
+        """The entity that the name of this id belongs to by now. With a filter, as the facts that pass it show it.
+
+        Raises NotFound, also when no fact that passes the filter mentions it.
+        """
         ...
 
     async def find_entities(self, bank_id: str, names: Sequence[str]) -> list[Entity]:
@@ -195,6 +199,10 @@ class Store(Protocol):
 
     async def entities(self, bank_id: str, numbers: Sequence[int]) -> list[Entity]:
         """The entities that the names of these numbers belong to, each once, in that order."""
+        ...
+
+    async def names_as_written(self, bank_id: str, numbers: Sequence[int]) -> Mapping[int, str]:
+        """The names of these numbers themselves, whatever entity they belong to."""
         ...
 
     async def entity_graph(self, bank_id: str, tags: TagFilter | None, limit: int, min_count: int) -> EntityGraph:

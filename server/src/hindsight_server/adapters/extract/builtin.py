@@ -10,10 +10,12 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from hindsight_server.adapters.extract.chunking import chunk_spans
-from hindsight_server.adapters.extract.entities import find_entities, speaker_entity
+from hindsight_server.adapters.extract.entities import find_names, speaker_entity
+from hindsight_server.adapters.extract.lines import unwrapped
+from hindsight_server.adapters.extract.links import find_links
 from hindsight_server.adapters.extract.sentences import grouped, sentences
 from hindsight_server.domain.ids import content_hash
-from hindsight_server.domain.markdown import Span
+from hindsight_server.domain.markdown import Span, comments
 from hindsight_server.domain.model import (
     EntityMention,
     ExtractedChunk,
@@ -21,6 +23,7 @@ from hindsight_server.domain.model import (
     Extraction,
     FactType,
     Interval,
+    NameLink,
     RetainItem,
     Turn,
 )
@@ -217,8 +220,9 @@ def _fact(
     mentions = find_times(words, turn.timestamp or _NO_ANCHOR)
     if turn.timestamp is None:
         mentions = [mention for mention in mentions if not mention.is_relative]
+    entities, links = _entities(source, words, speaker)
     return ExtractedFact(
-        text=words if as_written or not speaker else _labelled(source, turn, words, whole=whole),
+        text=shown if as_written or not speaker else _labelled(source, turn, shown, whole=whole),
         fact_type=_fact_type(source.item.context, speaker, role),
         chunk_index=source.chunk_of(position[0]),
         turn_index=turn.index,
@@ -226,7 +230,8 @@ def _fact(
         role=role,
         occurred=_occurred(words, mentions),
         mentioned_at=turn.timestamp,
-        entities=_entities(source, words, speaker),
+        entities=entities,
+        name_links=links,
         is_question=_QUESTION.search(words) is not None,
         has_time_expression=bool(mentions),
         start=position[0],
@@ -270,12 +275,21 @@ def _occurred(words: str, mentions: Iterable[TimeMention]) -> Interval | None:
     return None
 
 
-def _entities(source: _Source, words: str, speaker: str | None) -> tuple[EntityMention, ...]:
-    """The speaker, the names in the words, and those that the caller gave, each once; the caller's win."""
+def _entities(
+    source: _Source, words: str, speaker: str | None
+) -> tuple[tuple[EntityMention, ...], tuple[NameLink, ...]]:
+    """The speaker, the names in the words, and those that the caller gave, each once; and what the words say of names.
+
+    Of a name that the caller gave too, the caller's mention is kept.
+    """
     given = source.item.entities
     seen = {entity.name.casefold() for entity in given}
-    found = find_entities(words, known=source.known)
-    if (said_by := speaker_entity(speaker)) is not None:
+    names = find_names(words, known=source.known)
+    found = [EntityMention(name=name.name, type=name.type) for name in names]
+    said_by = speaker_entity(speaker)
+    links, missing = find_links(words, names, said_by.name if said_by is not None else None)
+    found += missing
+    if said_by is not None:
         found.insert(0, said_by)
     unique = {entity.name.casefold(): entity for entity in reversed(found) if entity.name.casefold() not in seen}
-    return (*reversed(unique.values()), *given)
+    return (*reversed(unique.values()), *given), tuple(links)

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from hindsight_server.adapters.extract.words import NAME_OPENINGS, NO_NAMES, ORGANISATION_WORDS, PLACE_WORDS, TITLES
+from hindsight_server.adapters.extract.chinese import chinese_names
+from hindsight_server.adapters.extract.words import (
+    NAME_OPENINGS,
+    NO_NAMES,
+    NUMBERED,
+    ORGANISATION_WORDS,
+    PLACE_WORDS,
+    TITLES,
+    UNITS,
+    is_common,
+)
 from hindsight_server.domain.model import EntityMention
-from hindsight_server.domain.speakers import ROLES, SURNAMES
+from hindsight_server.domain.naming.words import is_given
+from hindsight_server.domain.speakers import ROLES
 
 _MOST = 24  # names of one fact; a table or a list of parts has no more to say
 _LONGEST = 80  # characters of a name
@@ -15,24 +27,60 @@ _LONGEST = 80  # characters of a name
 _CAPITAL = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0391-\u03a9\u0410-\u042f"
 _WORD_REST = r"\w*(?:[-&]\w+|['’](?!s\b)\w+)*"
 _WORD = rf"[{_CAPITAL}]{_WORD_REST}"
-_DOT = r"(?:(?:(?<=\b[A-Z])|(?<=\b[DM][rs])|(?<=\bSt)|(?<=\bMrs)|(?<=\bProf))\.)?"
+_DOT = r"(?:(?:(?<=\b[A-Z])|(?<=\b[DM][rs])|(?<=\bSt)|(?<=\bMrs)|(?<=\bProf)|(?<=\bSgt)|(?<=\bCapt))\.)?"
 _LINK = r"(?:of the|of|de la|de|la|van der|van|von|del|di|du|bin)"
 # Begins with a character class, so that the search leaps from capital to capital.
 _NAME = re.compile(rf"[{_CAPITAL}](?<![\w@#/._-].){_WORD_REST}(?:{_DOT}(?: {_LINK})? {_WORD})*")
 _CONTRACTED = re.compile(r"\w+['’](?:re|ll|ve|d|m|t)")
 _STARTS_SENTENCE = re.compile(r"(?:^|[.!?…:;\n\"“(*•-])[\s\"“'’(*]*$")
+_NUMBER_BEHIND = re.compile(r" #?(?!(?:19|20)\d\d\b)\d{1,5}[A-Z]?(?![\w:%€$£]|[.,]\d)(?: ([a-z']+))?")
 _WITH_SIGN = re.compile(r"(?<!\S)[^\s\d@#_]*+[\d@#_]\S*")  # a stretch without spaces that may hold a code
 _CODE = re.compile(
     r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}|(?<!\w)[@#][^\W\d]\w{1,40}"
-    r"|(?<![\w./-])(?=[\w.-]*\d)(?=[\w.-]*[A-Za-z])[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)+(?![\w-])"
-    r"|\b[A-Z]{2,}\d+\b|\bv\d+(?:\.\d+)+\b"
+    r"|(?<![A-Za-z0-9_:./-])(?=[\w.-]*\d)(?=[\w.-]*[A-Za-z])[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)+(?![A-Za-z0-9_:-])"
+    r"|(?<![A-Za-z0-9_])[A-Z]{2,}\d+(?![A-Za-z0-9_])|(?<![A-Za-z0-9_])v\d+(?:\.\d+)+\b"
 )
+_MACHINE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{4,}|[0-9a-f-]{20,}", re.IGNORECASE)  # tells a reader nothing
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|s|am|pm|x|k|m|km|kg|min|year|day|week|month|hour)s?\b.*", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"“]([^\"“”\n]{2,60})[\"”]|《([^》\n]{1,60})》|[「『]([^」』\n]{2,40})[」』]")
+_KIN = (
+    r"friend|brother|sister|wife|husband|son|daughter|cousin|boss|colleague|co-?worker|manager|dentist|doctor|partner"
+    r"|neighbou?r|flatmate|roommate|teacher|mentor|girlfriend|boyfriend|fianc[ée]e?|classmate|landlord|nephew|niece"
+)
+_BEFORE_PERSON = re.compile(rf"\b(?:{_KIN}|named|nicknamed|hugged|married|met with),? $")
+_SAYS = (
+    r"says?|said|tells?|told|asked|thinks?|wants?|wanted|loves?|likes?|hates?|lives?|lived|teaches|taught|coaches|sings"
+    r"|paints?|wrote|writes|cooks?|bakes?|swims?|studies|studied|works|worked|called|texted|emailed|hopes|feels|felt"
+    r"|laughed|smiled|married|retired|plays|played|drives|drove|broke|stopped|repaired|fixed|moved|joined|cancelled"
+)
+_AFTER_PERSON = re.compile(
+    rf" (?:{_SAYS})\b|,? who(?:m)?\b|['’]s (?:{_KIN}|mother|father|mom|dad|house|birthday)\b"
+    r"|(?:,| is)(?: \w+)? (?:my|our) "
+)
+_BEFORE_PLACE = re.compile(r"\b(?:in|through|across|near|around|visit(?:ed|ing)?) $")
+_FOLLOWS_NAME = re.compile(
+    r"(?:['’]s|(?: ?[^\w\s,.!?;:'’]+)? (?:is|was|has|had|and|will|got|came|went|just|sent|made|found|\w{2,}(?:ed|s)"
+    rf"|{_SAYS}))\b|, "
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundName:
+    """A name, its type, and where it stands first."""
+
+    name: str
+    type: str
+    start: int
+    end: int
 
 
 def find_entities(text: str, *, known: frozenset[str] = frozenset()) -> list[EntityMention]:
-    """The names in a text, in order, each once.
+    """The names in a text, in order, each once, as `find_names` finds them."""
+    return [EntityMention(name=found.name, type=found.type) for found in find_names(text, known=known)]
+
+
+def find_names(text: str, *, known: frozenset[str] = frozenset()) -> list[FoundName]:
+    """The names in a text, codes first, each once.
 
     A capital at the start of a sentence counts only for words that are no ordinary opening of one, or are `known`.
 
@@ -40,38 +88,47 @@ def find_entities(text: str, *, known: frozenset[str] = frozenset()) -> list[Ent
         text: the words of a fact, without the speaker's label.
         known: lower-case names that are known to be some, the speakers of the item for example.
     """
-    found: dict[str, EntityMention] = {}
-    for name, kind in _candidates(text, known):
-        key = name.casefold()
-        if key not in found and len(name) <= _LONGEST:
-            found[key] = EntityMention(name=name, type=kind)
+    found: dict[str, FoundName] = {}
+    for name in _candidates(text, known):
+        key = name.name.casefold()
+        if key not in found and len(name.name) <= _LONGEST:
+            found[key] = name
             if len(found) >= _MOST:
                 break
     return list(found.values())
 
 
-def _candidates(text: str, known: frozenset[str]) -> Iterator[tuple[str, str]]:
+def _candidates(text: str, known: frozenset[str]) -> Iterator[FoundName]:
     taken: list[tuple[int, int]] = []
-    for written in _WITH_SIGN.finditer(text):
-        for code in _CODE.finditer(text, *written.span()):
-            if not _ORDINAL.fullmatch(code[0]):
-                taken.append(code.span())
-                yield code[0], "IDENTIFIER"
+    yield from _codes(text, taken)
     if '"' in text or not text.isascii():
         for quoted in _QUOTED.finditer(text):
             if (title := _title(quoted)) is not None:
                 taken.append(quoted.span())
-                yield title, "WORK"
+                yield FoundName(title, "WORK", *quoted.span())
     taken.sort(reverse=True)
     for match in _NAME.finditer(text):
         while taken and taken[-1][1] <= match.start():
             taken.pop()
         if taken and taken[-1][0] <= match.start():
             continue
-        if (name := _name(text, match, known)) is not None:
-            yield name, _kind(name, known)
+        if (found := _name(text, match, known)) is not None:
+            yield found
     if not text.isascii():
-        yield from _chinese(text)
+        for name, kind, start, end in chinese_names(text):
+            yield FoundName(name, kind, start, end)
+
+
+def _codes(text: str, taken: list[tuple[int, int]]) -> Iterator[FoundName]:
+    """Identifiers; their places, and those of routing keys, are added to `taken`."""
+    for written in _WITH_SIGN.finditer(text):
+        if "::" in written[0]:
+            taken.append(written.span())
+            continue
+        for code in _CODE.finditer(text, *written.span()):
+            taken.append(code.span())
+            if not _ORDINAL.fullmatch(code[0]) and not _MACHINE_ID.fullmatch(code[0]):
+                yield FoundName(code[0], "IDENTIFIER", *code.span())
 
 
 def _title(quoted: re.Match[str]) -> str | None:
@@ -82,29 +139,60 @@ def _title(quoted: re.Match[str]) -> str | None:
     return " ".join(words) if capital and len(words) <= 6 and any(w.lower() not in NO_NAMES for w in words) else None
 
 
-def _name(text: str, match: re.Match[str], known: frozenset[str]) -> str | None:
+def _name(text: str, match: re.Match[str], known: frozenset[str]) -> FoundName | None:
     words = match[0].split()
-    if len(words) == 1:
-        return None if _is_no_name(words[0]) else _single(text, match, words[0], known)
-    opens = _opens_sentence(text, match.start())
     first, last = 0, len(words)
-    while first < last and _is_no_name(words[first]):
-        if first + 1 < last and _begins_name(words[first], words[first + 1], known, opens=opens):
-            break
-        first += 1
-    while last > first and _is_no_name(words[last - 1]):
-        last -= 1
-    if last - first == 1:
-        return _single(text, match, words[first], known, inside=first > 0)
-    return " ".join(words[first:last]) or None
-
-
-def _single(text: str, match: re.Match[str], word: str, known: frozenset[str], *, inside: bool = False) -> str | None:
-    """The word, unless it is capitalised only because it opens a sentence; `inside` a match it opens none."""
-    if len(word) < 2:
+    if last > 1:
+        opens = _opens_sentence(text, match.start())
+        while first < last and _is_no_name(words[first]):
+            if first + 1 < last and _begins_name(words[first], words[first + 1], known, opens=opens):
+                break
+            first += 1
+        while last > first and _is_no_name(words[last - 1]):
+            last -= 1
+    elif _is_no_name(words[0]):
         return None
-    doubtful = not inside and word.lower() not in known and _opens_sentence(text, match.start())
-    return None if doubtful and not _may_open(word, match, text) else word
+    if first == last:
+        return None
+    start = match.start() + match[0].index(words[first]) if first else match.start()
+    name = " ".join(words[first:last])
+    end = start + len(name)
+    numbered = _with_number(text, name, end, known) if last == len(words) and "\n" not in match[0] else None
+    if numbered is not None and (last - first > 1 or _may_be_numbered(text, words[first], start)):
+        return FoundName(numbered, "CONCEPT", start, start + len(numbered))
+    if last - first == 1 and not _may_stand_alone(text, (start, end), name, known, inside=first > 0):
+        return None
+    return FoundName(name, _kind(text, name, (start, end), known), start, end)
+
+
+def _with_number(text: str, name: str, end: int, known: frozenset[str]) -> str | None:
+    """The name with the number behind it, "Terminal 2", unless that counts something."""
+    behind = _NUMBER_BEHIND.match(text, end)
+    if behind is None or (behind[1] or "") in UNITS or name.lower() in known:
+        return None
+    return name + (behind[0] if behind[1] is None else behind[0][: -1 - len(behind[1])])
+
+
+def _may_be_numbered(text: str, word: str, start: int) -> bool:
+    """Whether a word makes a name with a number: "Buy 3 apples" at the start of a sentence is none."""
+    lower = word.lower()
+    if lower in NUMBERED:
+        return True
+    return not is_given(lower) and not (is_common(lower) and _opens_sentence(text, start))
+
+
+def _may_stand_alone(text: str, span: tuple[int, int], word: str, known: frozenset[str], *, inside: bool) -> bool:
+    """Whether one word is a name, not capitalised only because it opens a sentence; `inside` a match it opens none."""
+    if len(word) < 2:
+        return False
+    lower = word.lower()
+    if inside or lower in known or not _opens_sentence(text, span[0]):
+        return True
+    if word.isupper():
+        return len(word) <= 6
+    if not is_common(lower):
+        return not lower.endswith(("ing", "ness", "tion"))
+    return is_given(lower) and _FOLLOWS_NAME.match(text, span[1]) is not None
 
 
 def _opens_sentence(text: str, at: int) -> bool:
@@ -125,54 +213,22 @@ def _is_no_name(word: str) -> bool:
     return ("'" in word or "’" in word) and _CONTRACTED.fullmatch(word) is not None
 
 
-_FOLLOWS_NAME = re.compile(
-    r"(?:['’]s| (?:is|was|has|had|and|said|says|told|went|will|loves|likes|lives|works|got|came|just))\b|, "
-)
-
-
-def _may_open(word: str, match: re.Match[str], text: str) -> bool:
-    """Whether a capitalised word that opens a sentence reads as a name."""
-    if word.isupper() and len(word) > 2:
-        return len(word) <= 6
-    if word.lower().endswith(("ing", "ly", "ed", "ful", "ness", "tion")):
-        return False
-    return _FOLLOWS_NAME.match(text, match.end()) is not None
-
-
-def _kind(name: str, known: frozenset[str]) -> str:
+def _kind(text: str, name: str, span: tuple[int, int], known: frozenset[str]) -> str:
     words = name.lower().split()
     if name.lower() in known or words[0].rstrip(".") in TITLES:
         return "PERSON"
     if not ORGANISATION_WORDS.isdisjoint(words):
         return "ORGANIZATION"
-    return "LOCATION" if words[-1] in PLACE_WORDS else "CONCEPT"
-
-
-_SURNAME = "".join(sorted(SURNAMES))
-_NOT_GIVEN = (
-    "的了是在有和就不都也很到说要去你会着没看好过给跟与把被让吗呢吧啊天年月日号点个们这那什么怎先后上下里外前时候家人"
-)
-_ZH_PERSON = re.compile(
-    rf"(?:(?<=^)|(?<=[，。、！？；：\s“”（和跟与叫给找问见]))"
-    rf"([{_SURNAME}][^\W\d_a-zA-Z{_NOT_GIVEN}]{{1,2}}?|[老小阿][{_SURNAME}])"
-    r"(?=说|去|来|在|是|的|和|跟|与|也|有|要|想|会|喜欢|告诉|今天|昨天|明天|先生|女士|老师|经理|总|[，。、！？；：\s”）]|$)"
-)
-_ZH_PLACE = re.compile(
-    r"(北京|上海|广州|深圳|杭州|南京|成都|重庆|武汉|西安|苏州|天津|青岛|厦门|长沙|昆明|大连|香港|澳门|台北|东京|大阪|首尔|纽约|伦敦|巴黎|新加坡"
-    r"|中国|美国|日本|韩国|英国|法国|德国|加拿大|澳大利亚|云南|四川|广东|浙江|江苏|西藏|新疆|海南)"
-    r"|(?<=[在去到从])([\u4e00-\u9fff]{2,4}?(?:市|省|大学|公司|医院|机场|公园))"
-)
-
-
-def _chinese(text: str) -> Iterator[tuple[str, str]]:
-    for person in _ZH_PERSON.finditer(text):
-        yield person[1], "PERSON"
-    for place in _ZH_PLACE.finditer(text):
-        yield place[1] or place[2], "LOCATION"
+    if words[-1] in PLACE_WORDS:
+        return "LOCATION"
+    before = text[max(0, span[0] - 14) : span[0]]
+    if len(words) <= 3 and (_AFTER_PERSON.match(text, span[1]) or _BEFORE_PERSON.search(before)):
+        return "PERSON" if is_given(words[0]) or not is_common(words[-1]) else "CONCEPT"
+    return "LOCATION" if len(words) == 1 and _BEFORE_PLACE.search(before) else "CONCEPT"
 
 
 def speaker_entity(speaker: str | None) -> EntityMention | None:
-    """The speaker as a name, unless it is a role."""
-    if not speaker or speaker.casefold() in ROLES or len(speaker) > _LONGEST:
+    """The speaker as a name, unless it is a role or a routing key."""
+    if not speaker or speaker.casefold() in ROLES or len(speaker) > _LONGEST or "::" in speaker:
         return None
     return EntityMention(name=speaker, type="PERSON")

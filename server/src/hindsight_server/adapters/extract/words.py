@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
+from importlib.resources import files
+
 _STARTERS = """
 a about absolutely actually adding after again agent agree agreed ah aha ai all alright also although always am
 amazing an and another answer any anything anytime anyway anyways api apparently appreciate are art as asap ask
@@ -53,3 +56,35 @@ falls airport station desert coast
 ORGANISATION_WORDS = frozenset(_ORGANISATION.split())
 PLACE_WORDS = frozenset(_PLACE.split())
 TITLES = frozenset(["mr", "mrs", "ms", "dr", "prof", "professor", "uncle", "aunt", "grandma", "grandpa", "coach"])
+
+_NUMBERED = """
+room terminal gate flight platform route bus line unit building suite floor apartment flat phase chapter section
+level team group ward zone track pier dock plot locker table court studio hall model version release sprint ticket
+order invoice contract case house class grade bay block tower lab
+"""
+NUMBERED = frozenset(_NUMBERED.split())
+"""Ordinary words that make a name with the number behind them, also where a sentence begins."""
+
+_UNITS = """
+minutes minute hours hour days day weeks week months month years year times percent people euros dollars pounds km
+miles meters metres kg grams am pm o'clock degrees points pages more of or to seconds bottles cups boxes
+"""
+UNITS = frozenset(_UNITS.split())
+"""Words that make a number before them a quantity."""
+
+_SUFFIXES = ("s", "es", "ed", "ing", "ly", "er", "d", "r")
+
+
+@cache
+def _common() -> frozenset[str]:
+    text = (files(__package__) / "common_words.txt").read_text(encoding="utf-8")
+    return frozenset(word for line in text.splitlines() if not line.startswith("#") for word in line.split())
+
+
+@lru_cache(maxsize=8192)
+def is_common(word: str) -> bool:
+    """Whether a lower-case word is an ordinary English one, in whatever form."""
+    common = _common()
+    if word in common:
+        return True
+    return any(word.endswith(end) and len(word) > len(end) + 3 and word[: -len(end)] in common for end in _SUFFIXES)

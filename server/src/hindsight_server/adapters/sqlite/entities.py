@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import apsw
 
@@ -15,7 +15,7 @@ from hindsight_server.adapters.sqlite.tags import matching_fact_tag_sets
 from hindsight_server.adapters.sqlite.values import from_json, from_micros, to_json
 from hindsight_server.domain.errors import NotFound
 from hindsight_server.domain.names import normal_name
-from hindsight_server.domain.naming import Status, read_name
+from hindsight_server.domain.naming import Known, Status, fuller, read_name
 from hindsight_server.domain.naming.flags import LITERAL
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.ports.records import Entity, EntityEdge, EntityGraph, NameGroups, Page
@@ -27,11 +27,29 @@ _MOST_EDGES_READ = (
 _Counted = tuple[int, int, int | None, int | None]  # entity, mentions, first and last seen
 
 
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """One name of an entity."""
+
+    number: int
+    entity_id: str
+    name: str
+    type: str
+    status: int
+    candidates: str | None
+    flags: int
+
+    @property
+    def rank(self) -> tuple[int, int, str]:
+        return fuller(Known(number=self.number, form=read_name(normal_name(self.name))))
+
+
 def list_entities(
     connection: apsw.Connection, bank_id: str, tags: TagFilter | None, limit: int, offset: int
 ) -> Page[Entity]:
-    """With a filter: the entities of the facts that pass it, with the mentions in those facts."""
+    """With a filter: the entities of the facts that pass it, with their names and mentions in those facts."""
     values: dict[str, str | int] = {"bank_id": bank_id, "limit": limit, "offset": offset}
+    visible: set[int] | None = None
     if tags is None:
         total = scalar(connection, "entities.count", {"bank_id": bank_id})
         rows = all_rows(connection, "entities.list", values)
@@ -40,15 +58,26 @@ def list_entities(
         wanted = {"bank_id": bank_id, "tag_sets": values["tag_sets"]}
         total = scalar(connection, "entities.count_tagged", wanted)
         rows = all_rows(connection, "entities.list_tagged", values)
-    return Page(tuple(_entities(connection, bank_id, rows)), total, limit, offset)
+        numbers = {"numbers": to_json([row[0] for row in rows])}
+        visible = set(column(connection, "entities.names_tagged", wanted | numbers))
+    return Page(tuple(_entities(connection, bank_id, rows, visible)), total, limit, offset)
 
 
-def get_entity(connection: apsw.Connection, bank_id: str, entity_id: str) -> Entity:
+def get_entity(connection: apsw.Connection, bank_id: str, entity_id: str, tags: TagFilter | None = None) -> Entity:
     """The entity that a name's id belongs to by now."""
     row = one_row(connection, "entities.by_id", (bank_id, entity_id))
     if row is None:
         raise no_entity(bank_id, entity_id)
-    return entities_of(connection, bank_id, [row[0]])[0]
+    if tags is None:
+        return entities_of(connection, bank_id, [row[0]])[0]
+    tag_sets = matching_fact_tag_sets(connection, bank_id, tags)
+    wanted = {"bank_id": bank_id, "numbers": to_json([row[0]]), "tag_sets": tag_sets}
+    counted = all_rows(connection, "entities.counted_tagged", wanted)
+    visible = set(column(connection, "entities.names_tagged", wanted))
+    found = _entities(connection, bank_id, counted, visible)
+    if not found:
+        raise no_entity(bank_id, entity_id)
+    return found[0]
 
 
 def no_entity(bank_id: str, entity_id: str) -> NotFound:
@@ -93,6 +122,12 @@ def entities_of(connection: apsw.Connection, bank_id: str, entities: Sequence[in
     return _entities(connection, bank_id, [counted[number] for number in entities if number in counted])
 
 
+def names_as_written(connection: apsw.Connection, bank_id: str, numbers: Iterable[int]) -> dict[int, str]:
+    """The names of those numbers themselves."""
+    wanted = {"bank_id": bank_id, "numbers": to_json(sorted(set(numbers)))}
+    return dict(all_rows(connection, "entities.as_written", wanted))
+
+
 def entity_names(connection: apsw.Connection, bank_id: str, numbers: Iterable[int]) -> dict[int, str]:
     """For each of these names the one that stands for its entity."""
     wanted = {"bank_id": bank_id, "numbers": to_json(sorted(set(numbers)))}
@@ -108,8 +143,11 @@ def entity_graph(
     mentions: Counter[int] = Counter()
     pairs: Counter[tuple[int, int]] = Counter()
     latest: dict[tuple[int, int], int] = {}
+    visible: set[int] = set()
     for held, seen in connection.execute(sql("entities.mentions_of_facts"), {"bank_id": bank_id, "tag_sets": tag_sets}):
-        named = sorted({entity_of.get(number, number) for number in from_json(held)})
+        numbers = from_json(held)
+        visible.update(numbers)
+        named = sorted({entity_of.get(number, number) for number in numbers})
         mentions.update(named)
         for pair in combinations(named, 2):
             if pair in pairs or len(pairs) < _MOST_EDGES_READ:
@@ -118,7 +156,7 @@ def entity_graph(
     counted = [(pair, count) for pair, count in pairs.items() if count >= min_count]
     shown = sorted(counted, key=lambda edge: (-edge[1], edge[0]))[:limit]
     rows = [(number, mentions[number], None, None) for number in {number for pair, _ in shown for number in pair}]
-    nodes = {entity.number: entity for entity in _entities(connection, bank_id, sorted(rows))}
+    nodes = {entity.number: entity for entity in _entities(connection, bank_id, sorted(rows), visible)}
     edges = tuple(
         EntityEdge(nodes[one], nodes[other], count, from_micros(latest[one, other] or None))
         for (one, other), count in shown
@@ -127,40 +165,45 @@ def entity_graph(
     return EntityGraph(entities=ordered, edges=edges, total_entities=len(mentions), total_edges=len(counted))
 
 
-def _entities(connection: apsw.Connection, bank_id: str, counted: Sequence[_Counted]) -> list[Entity]:
+def _entities(
+    connection: apsw.Connection, bank_id: str, counted: Sequence[_Counted], visible: set[int] | None = None
+) -> list[Entity]:
+    """With `visible` names given, no other name is shown, so that a filter by tags hides them too."""
     wanted = {"bank_id": bank_id, "numbers": to_json([row[0] for row in counted])}
-    writings: dict[int, list[tuple[Any, ...]]] = {}
-    for entity, *writing in all_rows(connection, "entities.writings", wanted):
-        writings.setdefault(entity, []).append(tuple(writing))
+    writings: dict[int, list[_Writing]] = {}
+    for entity, *values in all_rows(connection, "entities.writings", wanted):
+        writing = _Writing(*values)
+        if visible is None or writing.number in visible:
+            writings.setdefault(entity, []).append(writing)
     unclear = {
         number
         for held in writings.values()
-        for *_, status, candidates, _ in held
-        if status == Status.AMBIGUOUS
-        for number in from_json(candidates) or ()
+        for writing in held
+        if writing.status == Status.AMBIGUOUS and visible is None
+        for number in from_json(writing.candidates) or ()
     }
     ids = dict(all_rows(connection, "entities.ids", {"bank_id": bank_id, "numbers": to_json(sorted(unclear))}))
     return [_entity(row, writings[row[0]], ids) for row in counted if row[0] in writings]
 
 
-def _entity(counted: _Counted, writings: list[tuple[Any, ...]], ids: dict[int, str]) -> Entity:
+def _entity(counted: _Counted, writings: list[_Writing], ids: dict[int, str]) -> Entity:
     number, mentions, first_seen, last_seen = counted
-    (own,) = (writing for writing in writings if writing[0] == number)
-    _, entity_id, name, kind, status, candidates, flags = own
+    own = max(writings, key=lambda writing: (writing.number == number, writing.rank))
+    kind = own.type
     if kind == "CONCEPT":  # an alias may tell more: the speaker "Ann" of the "Ann Lee" that a text names
-        kind = next((writing[3] for writing in writings if writing[3] != "CONCEPT"), kind)
-    is_ambiguous = status == Status.AMBIGUOUS
-    could_be = [ids[candidate] for candidate in from_json(candidates) or () if candidate in ids] if is_ambiguous else []
+        kind = next((writing.type for writing in writings if writing.type != "CONCEPT"), kind)
+    is_ambiguous = own.status == Status.AMBIGUOUS
+    could_be = [ids[candidate] for candidate in from_json(own.candidates) or () if candidate in ids]
     return Entity(
         number=number,
-        entity_id=entity_id,
-        name=name,
+        entity_id=own.entity_id,
+        name=own.name,
         type=kind,
         mention_count=mentions,
         first_seen=from_micros(first_seen),
         last_seen=from_micros(last_seen),
-        aliases=tuple(writing[2] for writing in writings if writing[0] != number),
+        aliases=tuple(writing.name for writing in writings if writing is not own),
         is_ambiguous=is_ambiguous,
-        could_be=tuple(dict.fromkeys(could_be)),
-        is_literal=bool(flags & LITERAL),
+        could_be=tuple(dict.fromkeys(could_be)) if is_ambiguous else (),
+        is_literal=bool(own.flags & LITERAL),
     )

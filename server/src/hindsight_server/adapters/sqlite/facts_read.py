@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from hindsight_server.adapters.sqlite.entities import entity_names
+from hindsight_server.adapters.sqlite.entities import entity_names, names_as_written
 from hindsight_server.adapters.sqlite.queries import all_rows, column, one_row, scalar
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.tags import matching_fact_tag_sets
@@ -32,12 +32,19 @@ def get_fact(connection: apsw.Connection, bank_id: str, fact_id: str) -> Fact:
     return read_facts(connection, bank_id, [row[0]])[0]
 
 
-def read_facts(connection: apsw.Connection, bank_id: str, seqs: Sequence[int]) -> list[Fact]:
-    """In the order asked for; numbers that are gone are left out."""
+def read_facts(
+    connection: apsw.Connection, bank_id: str, seqs: Sequence[int], *, as_written: bool = False
+) -> list[Fact]:
+    """In the order asked for; numbers that are gone are left out.
+
+    Entities go by the names that stand for them, or `as_written` by those in the fact, so that what other facts call
+    them is not told.
+    """
     wanted = {"bank_id": bank_id, "seqs": to_json([int(seq) for seq in dict.fromkeys(seqs)])}
     rows = {row[0]: row for row in connection.execute(sql("facts.read"), wanted)}
     numbers = {seq: from_json(row[17]) for seq, row in rows.items()}
-    names = entity_names(connection, bank_id, {number for held in numbers.values() for number in held})
+    read_names = names_as_written if as_written else entity_names
+    names = read_names(connection, bank_id, {number for held in numbers.values() for number in held})
     found = {
         seq: _fact(row, tuple(dict.fromkeys(names[number] for number in numbers[seq] if number in names)))
         for seq, row in rows.items()
@@ -62,7 +69,7 @@ def list_facts(connection: apsw.Connection, bank_id: str, wanted: FactFilter, li
     total = scalar(connection, "facts.count", values)
     statement = "facts.list" if values["time_field"] is None else "facts.list_by_time"
     rows = connection.execute(sql(statement), values | {"limit": limit, "offset": offset})
-    facts = read_facts(connection, bank_id, [row[0] for row in rows])
+    facts = read_facts(connection, bank_id, [row[0] for row in rows], as_written=wanted.tags is not None)
     return Page(tuple(facts), total, limit, offset)
 
 

@@ -7,8 +7,10 @@ they part.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from hindsight_server.adapters.sqlite.naming_rows import NameRow, NameRows
 from hindsight_server.adapters.sqlite.session import BankSession
@@ -25,6 +27,13 @@ SAME_WEEKS = 30 * 86_400 * 1_000_000
 _SAME_TALK = 30 * 60 * 1_000_000
 _COMMON = 4  # a companion in more than one fact of so many tells nothing
 _FEW_FACTS = 40  # below which no companion is common
+_RARE = 0.02  # a word in no larger share of the facts tells something
+_FEW_USES = 4
+_SHORTEST_TERM = 3
+_MONTHS = frozenset(  # as stemmed: the day on which a fact was told is among its terms
+    ["januari", "februari", "march", "april", "may", "june", "juli", "august", "septemb", "octob", "novemb", "decemb"]
+)
+_MOST_READ = 20  # facts of a name whose words are compared
 _MOST_ROUNDS = 5  # how often one name is decided anew in one write
 _ADAPTER_CONTEXTS = ("haystack", "llamaindex", "langchain", "langgraph")
 
@@ -45,6 +54,7 @@ class _Company:
     sessions: frozenset[str]
     talks: tuple[tuple[str, int], ...]
     others: frozenset[int]
+    terms: frozenset[str]
 
 
 class _Settling:
@@ -186,8 +196,13 @@ class _Settling:
             return True
         shared = (first.others & second.others) - {one.number, other.number, one.entity, other.entity}
         self._rows.load(shared)
-        most = self._session.fact_count / _COMMON if self._session.fact_count > _FEW_FACTS else self._session.fact_count
-        return any(row.mentions <= most for row in self._rows.each(shared))
+        facts = self._session.fact_count
+        most = facts / _COMMON if facts > _FEW_FACTS else facts
+        if any(row.mentions <= most for row in self._rows.each(shared)):
+            return True
+        words = [term for term in first.terms & second.terms if not _is_of_name(term, one.normal, other.normal)]
+        counts = self._rows.term_counts(words)
+        return any(count <= max(_FEW_USES, facts * _RARE) for count in counts)
 
     def _company(self, number: int) -> _Company:
         found = self._companies.get(number)
@@ -196,18 +211,29 @@ class _Settling:
         return found
 
 
-def _read_company(rows: list[tuple[str, str | None, str | None, int | None, list[int]]]) -> _Company:
+def _read_company(rows: list[tuple[Any, ...]]) -> _Company:
     talks = [
         (context, at)
-        for _, _, context, at, _ in rows
+        for _, _, context, at, _, _ in rows
         if context and at is not None and context.strip().casefold() not in _ADAPTER_CONTEXTS
     ]
     return _Company(
         documents=frozenset(document for document, *_ in rows),
         sessions=frozenset(session for _, session, *_ in rows if session),
         talks=tuple(talks[:50]),
-        others=frozenset(number for *_, numbers in rows for number in numbers),
+        others=frozenset(number for *_, numbers, _ in rows for number in numbers),
+        terms=frozenset(term for *_, terms in rows[:_MOST_READ] for term in terms),
     )
+
+
+def _is_of_name(term: str, *names: str) -> bool:
+    """Whether an index term, which may be stemmed, comes from one of the names themselves, or says too little."""
+    if term.isascii() and (len(term) < _SHORTEST_TERM or term.isdigit() or term in _MONTHS):
+        return True
+    if not term.isascii():
+        return any(term in name for name in names)
+    stem = term[:-1] if len(term) > _SHORTEST_TERM else term
+    return any(word.startswith(stem) for name in names for word in re.split(r"[\W_]+", name))
 
 
 def _near(one: NameRow, other: NameRow) -> bool:

@@ -194,14 +194,17 @@ class SqliteStore:
     async def list_entities(self, bank_id: str, tags: TagFilter | None, limit: int, offset: int) -> Page[Entity]:
         return await self._read_bank(entities.list_entities, bank_id, tags, limit, offset)
 
-    async def get_entity(self, bank_id: str, entity_id: str) -> Entity:
-        return await self._read_bank(entities.get_entity, bank_id, entity_id)
+    async def get_entity(self, bank_id: str, entity_id: str, tags: TagFilter | None = None) -> Entity:
+        return await self._read_bank(entities.get_entity, bank_id, entity_id, tags)
 
     async def find_entities(self, bank_id: str, names: Sequence[str]) -> list[Entity]:
         return await self._read_bank(entities.find_entities, bank_id, names)
 
     async def entities(self, bank_id: str, numbers: Sequence[int]) -> list[Entity]:
         return await self._read_bank(entities.entities_by_number, bank_id, numbers)
+
+    async def names_as_written(self, bank_id: str, numbers: Sequence[int]) -> Mapping[int, str]:
+        return await self._read_bank(entities.names_as_written, bank_id, numbers)
 
     async def entity_graph(self, bank_id: str, tags: TagFilter | None, limit: int, min_count: int) -> EntityGraph:
         return await self._read_bank(entities.entity_graph, bank_id, tags, limit, min_count)

@@ -79,7 +79,7 @@ def read_name(normal: str) -> NameForm:
         return _form(normal, Kind.FIXED, fold=normal)
     han = _HAN_DOT.sub("", normal.replace(" ", ""))
     if _HAN.fullmatch(han):
-        return _read_han(normal, han)
+        return _read_han(normal, words.simplified(han))
     return _read_latin(normal)
 
 

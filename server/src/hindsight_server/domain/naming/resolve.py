@@ -10,6 +10,9 @@ from hindsight_server.domain.naming import words
 from hindsight_server.domain.naming.forms import Kind, NameForm
 from hindsight_server.domain.naming.rules import Need, could_be, looks_like_person
 
+TEXT_APART = -1
+USER_APART = -2
+
 
 class Status(IntEnum):
     """How the decision over a name went."""
@@ -75,6 +78,15 @@ def related(less: Known, more: Known) -> Need | None:
     return could_be(less.form, more.form, person=person, known_person=less.person)
 
 
+def _rivals(less: Known, more: Known) -> bool:
+    """Whether a name that nothing shows to be a person's would fit if it were: enough to make another one doubtful."""
+    if less.literal or more.literal or (more.other and not more.person):
+        return False
+    if more.form.kind is Kind.FULL and more.form.family in words.NO_FAMILY:
+        return False
+    return could_be(less.form, more.form, person=True, known_person=True) is not None
+
+
 def choose(
     name: Known,
     others: Sequence[Known],
@@ -90,28 +102,35 @@ def choose(
         name: the name in question.
         others: names that share a key with it, with the entities that they belong to.
         says: whether something speaks for two names being one, as much as is needed.
-        told: above 0 when a text or a user said that two names are one, below 0 when they said that they are not.
+        told: above 0 when a text or a user said that two names are one; `TEXT_APART` when a text said that they are
+            two, where another mention of the short one may still mean the other; `USER_APART` when a user did.
     """
     if name.literal:
         return Choice(None)
     rank = fuller(name)
     above: list[tuple[Known, Need]] = []
     twins: list[Known] = []
+    rivals: list[Known] = []
     for other in others:
         if other.number == name.number or fuller(other) <= rank:
             continue
         said = told(name, other)
+        if said < TEXT_APART:
+            continue
         need = Need.NOTHING if said > 0 else None if said < 0 else related(name, other)
         if need is not None:
             above.append((other, need))
             if other.form.fold == name.form.fold:
                 twins.append(other)
+        elif _rivals(name, other):
+            rivals.append(other)
     if twins:
         return Choice(max(twins, key=fuller).number)
     if not above:
         return Choice(None)
-    if len({other.entity for other, _ in above}) > 1:
-        return Choice(None, Status.AMBIGUOUS, tuple(sorted(other.number for other, _ in above)))
+    fitting = [*(other for other, _ in above), *rivals]
+    if len({other.entity for other in fitting}) > 1:
+        return Choice(None, Status.AMBIGUOUS, tuple(sorted(other.number for other in fitting)))
     if any(need is Need.NOTHING or says(name, other, need) for other, need in above):
         return Choice(max((other for other, _ in above), key=fuller).number)
     return Choice(None, Status.WAITING, tuple(sorted(other.number for other, _ in above)))

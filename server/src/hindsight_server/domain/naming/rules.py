@@ -101,17 +101,15 @@ def _full(less: NameForm, more: NameForm) -> Need | None:
         return Need.TIME
     if not _family_fits(less.family, more.family):
         return None
-    return Need.TIME if _given_fits(less.given, more.given) and _middle_fits(less.middle, more.middle) else None
+    if not _middle_fits(less.middle, more.middle):
+        return None
+    if less.given == more.given or (len(less.given) == 1 and more.given.startswith(less.given)):
+        return Need.TIME
+    return Need.COMPANY if more.given in words.nicknames().get(less.given, ()) else None
 
 
 def _family_fits(less: str, more: str) -> bool:
     return less == more or (len(less) == 1 and more.startswith(less))
-
-
-def _given_fits(less: str, more: str) -> bool:
-    if less == more or (len(less) == 1 and more.startswith(less)):
-        return True
-    return more in words.nicknames().get(less, ())
 
 
 def _middle_fits(one: tuple[str, ...], other: tuple[str, ...]) -> bool:

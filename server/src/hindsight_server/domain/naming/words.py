@@ -150,6 +150,28 @@ def pinyin(text: str, *, surname: bool = False) -> str | None:
     return None if None in parts or not parts else "".join(part for part in parts if part)
 
 
+@cache
+def _traditional() -> dict[str, str]:
+    pairs = [pair for line in _lines("traditional.txt") for pair in line.split()]
+    return {sign: pair[0] for pair in pairs for sign in pair[1:]}
+
+
+def simplified(text: str) -> str:
+    """Chinese text in simplified characters, sign by sign.
+
+    Example:
+        >>> simplified("劉雅婷")
+        '刘雅婷'
+    """
+    table = _traditional()
+    return "".join(table.get(sign, sign) for sign in text)
+
+
+def traditional_of(sign: str) -> str:
+    """The traditional characters that a simplified one stands for, besides itself."""
+    return "".join(other for other, plain in _traditional().items() if plain == sign)
+
+
 def _lines(name: str) -> list[str]:
     text = (files(__package__) / name).read_text(encoding="utf-8")
     return [line for line in text.splitlines() if line and not line.startswith("#")]

@@ -6,12 +6,16 @@ view, once for each view, and again when it changed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hindsight_server.domain.names import normal_name
+from hindsight_server.domain.naming import Known, fuller, read_name
+from hindsight_server.engine.recall.scope import Scope
 from hindsight_server.engine.recall.view import BankView, Int32Array
-from hindsight_server.ports.records import NameGroups
+from hindsight_server.ports.records import Entity, NameGroups
 
 _MEMO = "name groups"
 
@@ -49,3 +53,22 @@ def entity_of_names(view: BankView, names: int) -> Int32Array | None:
     if len(held) < names:
         held = np.concatenate([held, np.arange(len(held), names, dtype=np.int32)])
     return held[:names]
+
+
+def hides_names(scope: Scope) -> bool:
+    """Whether an entity may have names that only facts mention which a tag filter hides."""
+    return scope.tag_mask is not None and entity_of_names(scope.view, 1) is not None
+
+
+def shown_by(entities: Iterable[Entity], names: Mapping[int, str], view: BankView) -> list[Entity]:
+    """The entities under the fullest of some names, given by number."""
+    entity_of = entity_of_names(view, max(names, default=0) + 1)
+    by_entity: dict[int, list[Known]] = {}
+    for number, name in names.items():
+        known = Known(number=number, form=read_name(normal_name(name)))
+        by_entity.setdefault(number if entity_of is None else int(entity_of[number]), []).append(known)
+    return [
+        replace(entity, name=names[max(by_entity[entity.number], key=fuller).number], aliases=())
+        for entity in entities
+        if entity.number in by_entity
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,6 +15,7 @@ from hindsight_server.domain.tags import TagFilter
 from hindsight_server.engine.recall.cache import ViewCache
 from hindsight_server.engine.recall.entity_states import newest_rows
 from hindsight_server.engine.recall.fill import cut_to_tokens
+from hindsight_server.engine.recall.groups import hides_names, shown_by
 from hindsight_server.engine.recall.run import Run
 from hindsight_server.engine.recall.scope import Scope
 from hindsight_server.engine.recall.types import IncludedChunk, IncludedEntity, SourceFactsOption
@@ -70,7 +72,10 @@ class Includer:
         return tuple(included)
 
     async def entities(self, run: Run, rows: Int32Array, max_tokens: int) -> tuple[IncludedEntity, ...]:
-        """The entities of the rows, in their order, while their names fit the budget, with what else is known."""
+        """The entities of the rows, in their order, while their names fit the budget, and what else is known of them.
+
+        Under a tag filter an entity goes by the fullest of its names in the rows, as others may not be told.
+        """
         included, left = await self._entities(run.bank_id, run.scope, rows, max_tokens)
         numbers = [entity.number for entity in included]
         finding = partial(newest_rows, run.scope, numbers, rows, left)
@@ -90,13 +95,29 @@ class Includer:
         wanted = _entities_of(scope.view, rows)[:_ENTITIES_READ]
         included: list[Entity] = []
         left = max_tokens
-        for entity in await self._store.entities(bank_id, wanted) if wanted else ():
+        found = await self._store.entities(bank_id, wanted) if wanted else []
+        if hides_names(scope):
+            found = shown_by(found, await self._store.names_as_written(bank_id, wanted), scope.view)
+        for entity in found:
             size = self._analyzer.count_tokens(entity.name)
             if size > left:
                 break
             left -= size
             included.append(entity)
         return included, left
+
+    async def with_visible_names(
+        self, bank_id: str, scope: Scope, facts: Sequence[Fact], rows: Int32Array
+    ) -> Sequence[Fact]:
+        """The facts of the rows; under a tag filter with the names of entities that stand in each fact itself."""
+        if not hides_names(scope):
+            return facts
+        names = await self._store.names_as_written(bank_id, _entities_of(scope.view, rows))
+        held = [scope.view.entities_of(row).tolist() for row in rows.tolist()]
+        return [
+            replace(fact, entities=tuple(dict.fromkeys(names[number] for number in numbers if number in names)))
+            for fact, numbers in zip(facts, held, strict=True)
+        ]
 
     async def source_facts(
         self, bank_id: str, facts: Sequence[Fact], tags: TagFilter | None, option: SourceFactsOption

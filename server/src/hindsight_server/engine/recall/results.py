@@ -46,7 +46,8 @@ class ResultBuilder:
         """The outcome of a ranking."""
         query, scope = run.query, run.scope
         selection = await self._selector.select(run, ranked)
-        facts, rows = selection.facts, ranked.rows[selection.places]
+        rows = ranked.rows[selection.places]
+        facts = await self._include.with_visible_names(run.bank_id, scope, selection.facts, rows)
         chunks = entities = sources = truncated = None
         if query.chunks_max_tokens is not None:
             chunks = await self._chunks(run, ranked, selection, query.chunks_max_tokens)

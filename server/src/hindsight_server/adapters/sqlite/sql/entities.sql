@@ -44,6 +44,28 @@ CROSS JOIN entities AS e ON e.bank_id = :bank_id AND e.entity = wanted.value
 LEFT JOIN fact_entities AS m ON m.bank_id = :bank_id AND m.number = e.number
 GROUP BY e.entity
 
+-- name: counted_tagged
+SELECT e.entity, count(DISTINCT m.seq), min(m.seen), max(m.seen)
+FROM json_each(:numbers) AS wanted
+CROSS JOIN entities AS e ON e.bank_id = :bank_id AND e.entity = wanted.value
+CROSS JOIN fact_entities AS m ON m.bank_id = :bank_id AND m.number = e.number
+CROSS JOIN facts AS f ON f.bank_id = :bank_id AND f.seq = m.seq
+WHERE f.tags IN (SELECT value FROM json_each(:tag_sets))
+GROUP BY e.entity
+
+-- name: names_tagged
+SELECT DISTINCT m.number
+FROM json_each(:numbers) AS wanted
+CROSS JOIN entities AS e ON e.bank_id = :bank_id AND e.entity = wanted.value
+CROSS JOIN fact_entities AS m ON m.bank_id = :bank_id AND m.number = e.number
+CROSS JOIN facts AS f ON f.bank_id = :bank_id AND f.seq = m.seq
+WHERE f.tags IN (SELECT value FROM json_each(:tag_sets))
+
+-- name: as_written
+SELECT e.number, e.name
+FROM json_each(:numbers) AS wanted
+CROSS JOIN entities AS e ON e.bank_id = :bank_id AND e.number = wanted.value
+
 -- name: by_id
 SELECT entity FROM entities WHERE bank_id = ? AND entity_id = ?
 

@@ -96,12 +96,18 @@ DELETE FROM entity_rules WHERE bank_id = ? AND one = ?
 DELETE FROM entity_rules WHERE bank_id = ? AND other = ?
 
 -- name: company
-SELECT f.document_id, f.session, f.context, f.mentioned_at, f.entities
+SELECT f.document_id, f.session, f.context, f.mentioned_at, f.entities, f.terms
 FROM fact_entities AS m
 CROSS JOIN facts AS f ON f.bank_id = m.bank_id AND f.seq = m.seq
 WHERE m.bank_id = ? AND m.number = ?
 ORDER BY m.seq DESC
 LIMIT 200
+
+-- name: term_counts
+SELECT wanted.value, (
+    SELECT sum(length(p.block) / 8) FROM postings AS p WHERE p.bank_id = :bank_id AND p.term = wanted.value
+)
+FROM json_each(:terms) AS wanted
 
 -- name: group_of_id
 SELECT o.number, o.normal_name, o.flags, o.mention_count, o.type, o.entity
