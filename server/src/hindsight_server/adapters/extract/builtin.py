@@ -11,11 +11,10 @@ from itertools import pairwise
 
 from hindsight_server.adapters.extract.chunking import chunk_spans
 from hindsight_server.adapters.extract.entities import find_names, speaker_entity
-from hindsight_server.adapters.extract.lines import unwrapped
 from hindsight_server.adapters.extract.links import find_links
 from hindsight_server.adapters.extract.sentences import grouped, sentences
 from hindsight_server.domain.ids import content_hash
-from hindsight_server.domain.markdown import Span, comments
+from hindsight_server.domain.markdown import Span
 from hindsight_server.domain.model import (
     EntityMention,
     ExtractedChunk,
