@@ -38,3 +38,23 @@ def fences(text: str, start: int, end: int) -> list[Span]:
     if begin >= 0:
         found.append((begin, end))
     return found
+
+
+def comments(text: str) -> list[Span]:
+    """The HTML comments of a text, which nobody sees who reads it; those in fenced code or after a backtick are shown.
+
+    Example:
+        >>> comments("a <!-- b --> c")
+        [(2, 12)]
+    """
+    if "<!--" not in text:
+        return []
+    code = fences(text, 0, len(text))
+    found: list[Span] = []
+    at = 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        at = end + 3
+        is_shown = text[start - 1 : start] == "`" or any(first <= start < last for first, last in code)
+        if not is_shown:
+            found.append((start, at))
+    return found

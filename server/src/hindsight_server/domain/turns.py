@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from hindsight_server.domain.markdown import Span, fences, is_heading
+from hindsight_server.domain.markdown import Span, comments, fences, is_heading
 from hindsight_server.domain.model import Turn
 from hindsight_server.domain.speakers import ROLES, is_speaker, may_be_speaker
 from hindsight_server.domain.time import parse_stamp
@@ -265,10 +265,10 @@ def _from_prose(content: str, timestamp: datetime | None) -> SplitContent:
 
 
 def _paragraph_ends(content: str) -> Iterator[int]:
-    """Where blank lines begin, except inside fenced code."""
-    code = fences(content, 0, len(content))[::-1]
+    """Where blank lines begin, except inside fenced code and HTML comments."""
+    unbroken = sorted([*fences(content, 0, len(content)), *comments(content)], reverse=True)
     for gap in _BETWEEN_PARAGRAPHS.finditer(content):
-        while code and code[-1][1] <= gap.start():
-            code.pop()
-        if not code or gap.start() < code[-1][0]:
+        while unbroken and unbroken[-1][1] <= gap.start():
+            unbroken.pop()
+        if not unbroken or gap.start() < unbroken[-1][0]:
             yield gap.start()

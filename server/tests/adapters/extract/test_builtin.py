@@ -267,3 +267,48 @@ def test_any_text(content: str, mode: str, chunk_size: int) -> None:
 )
 def test_a_megabyte(content: str) -> None:
     check(content, extract(content), 3000)
+
+
+@pytest.mark.parametrize(
+    ("content", "texts"),
+    [
+        ("<!-- generated file -->\n\nAnn lives in Oslo.", ["Ann lives in Oslo."]),
+        ("<!-- one\n\ntwo -->\n\nAnn lives in Oslo.", ["Ann lives in Oslo."]),
+        ("Ann lives in Oslo.\n<!-- todo: check -->\nBo lives in Rome.", ["Ann lives in Oslo.", "Bo lives in Rome."]),
+        ("<!-- nothing else -->", []),
+        ("Write `<!-- x -->` to hide a note.", ["Write `<!-- x -->` to hide a note."]),
+        ("An arrow <!-- that never ends.", ["An arrow <!-- that never ends."]),
+        ("Ann: <!-- is how a comment begins -->", ["Ann: <!-- is how a comment begins -->"]),
+        ("```html\n<!-- x -->\n```", ["```html\n<!-- x -->\n```"]),
+    ],
+)
+def test_comments_that_nobody_sees_are_no_facts(content: str, texts: list[str]) -> None:
+    assert [fact.text for fact in extract(content).facts] == texts
+
+
+@pytest.mark.feature("R2")
+@pytest.mark.parametrize(
+    ("content", "name", "day"),
+    [
+        (
+            "We talked for a long time about the plans of the harbour, and New\n"
+            "York was where she had been with her brother and his dog, last\n"
+            "week as it seems to me.",
+            "New York",
+            "2024-02-26",
+        ),
+        (
+            "我们昨天在图书馆讨论了很久关于新项目的计划和预算，还有下个季度的安排与人手的问题，王\n小明上\n周一来过。",
+            None,
+            None,
+        ),
+    ],
+)
+def test_names_and_times_go_over_the_breaks_of_wrapped_lines(content: str, name: str | None, day: str | None) -> None:
+    fact = one(content)
+    assert fact.text == content
+    if name is not None:
+        assert name in names(fact)
+    if day is not None:
+        assert fact.occurred is not None
+        assert fact.occurred.start.date().isoformat() == day

@@ -17,6 +17,8 @@ _NARROWEST = 60  # columns; verses, addresses and lists of words are narrower, w
 _WIDEST = 140  # columns; what goes on for longer was not wrapped
 _WIDE = r"\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60"  # two columns each
 _WIDE_SIGNS = re.compile(f"[{_WIDE}]")
+_SOFT_BREAK = re.compile(r"\s*\n\s*")
+_WIDE_BREAK = re.compile(rf"(?<=[{_WIDE}])\s*\n\s*(?=[{_WIDE}])")
 _FIRST_WORD = re.compile(rf"\s*([{_WIDE}]|[^\s{_WIDE}]+)")
 _LINE = re.compile(r"[^\n]+")
 _STRUCTURE = re.compile(
@@ -54,6 +56,23 @@ def blocks(text: str, start: int, end: int, size: int) -> Iterator[tuple[Span, b
             yield span, True
         at = stop
     yield from _outside_code(text, at, end, size)
+
+
+def unwrapped(text: str) -> str:
+    """The text with its lines joined where the breaks between them only keep them short.
+
+    Example:
+        >>> unwrapped("She sent the old boat from the harbour of Bergen to that of New\\nYork last week.")
+        'She sent the old boat from the harbour of Bergen to that of New York last week.'
+    """
+    if "\n" not in text:
+        return text
+    joined, at = [], 0
+    for (begin, stop), is_whole in blocks(text, 0, len(text), len(text)):
+        if not is_whole and "\n" in text[begin:stop]:
+            joined += [text[at:begin], _SOFT_BREAK.sub(" ", _WIDE_BREAK.sub("", text[begin:stop]))]
+            at = stop
+    return "".join([*joined, text[at:]])
 
 
 def _outside_code(text: str, start: int, end: int, size: int) -> Iterator[tuple[Span, bool]]:
