@@ -41,11 +41,12 @@ class Target:
 
 
 @contextmanager
-def own_server(embeddings: str, **variables: str) -> Iterator[Target]:
-    """A fresh server on a free loopback port with an empty data folder, ended afterwards.
+def own_server(embeddings: str, data: Path | None = None, **variables: str) -> Iterator[Target]:
+    """A fresh server on a free loopback port, ended afterwards.
 
     Args:
         embeddings: the provider.
+        data: its data folder; without it, an empty one that is deleted at the end.
         variables: further environment variables for it.
     """
     folder = Path(tempfile.mkdtemp(prefix="hindsight-bench-"))
@@ -56,7 +57,7 @@ def own_server(embeddings: str, **variables: str) -> Iterator[Target]:
     log = (folder / "server.log").open("wb")
     began = time.perf_counter()
     process = subprocess.Popen(
-        [*command, "--data-dir", str(folder / "data")],
+        [*command, "--data-dir", str(data or folder / "data")],
         stdout=log,
         stderr=log,
         env={**os.environ, "HINDSIGHT_API_EMBEDDINGS_PROVIDER": embeddings, **variables},

@@ -20,6 +20,7 @@ from hindsight_server.ports.store import Store
 T = TypeVar("T")
 
 _PIECE_ROWS = 20_000  # of a bank read anew; a recall that is given up stops between two pieces
+_FIRST_ROWS = 2000  # most banks are not larger, and have no image that were worth to look for
 _INLINE_ROWS = 500  # advancing by fewer rows is quicker than a hop to a thread
 _ENTRY_BYTES = 200  # what a kept list costs beyond its numbers, roughly
 _MOST_FACTS = 2048
@@ -171,9 +172,16 @@ class ViewCache:
 
     async def _whole(self, bank_id: str, warm: Warm) -> BankView:
         """A view made of the bank's image and what came after it, or of all its facts; read piece by piece."""
-        builder = await self._images.load(bank_id) or ViewBuilder()
+        first = min(_FIRST_ROWS, self._images.few)
+        builder, limit = ViewBuilder(), first
         while True:
-            snapshot = await self._store.snapshot(bank_id, *builder.mark, limit=_PIECE_ROWS)
+            snapshot = await self._store.snapshot(bank_id, *builder.mark, limit=limit)
+            if limit == first and not snapshot.complete:
+                limit = _PIECE_ROWS
+                kept = await self._images.load(bank_id)
+                if kept is not None:
+                    builder = kept
+                    continue
             if len(snapshot.removed) or snapshot.rebuild:
                 self._images.removed(bank_id)
             if snapshot.rebuild:

@@ -107,7 +107,7 @@ class ImageKeeper:
 
     def __init__(self, store: Store, *, few: int = _FEW, pause_seconds: float = _PAUSE_SECONDS) -> None:
         self._store = store
-        self._few = few
+        self.few = few
         self._pause = pause_seconds
         self._rows: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
@@ -135,7 +135,7 @@ class ImageKeeper:
         """Save an image of this view, when the one that is kept lacks too much."""
         lacking = len(view) - self._rows.get(bank_id, 0)
         now = time.monotonic()
-        if len(view) < self._few or lacking * _GROWN <= len(view) or bank_id in self._saving:
+        if len(view) < self.few or lacking * _GROWN <= len(view) or bank_id in self._saving:
             return
         if now < self._not_before.get(bank_id, now):
             return
