@@ -137,6 +137,28 @@ def reflect(  # noqa: PLR0913 -- its parameters are the options
     show(context.obj, answer, rows=[{"text": answer["text"]}], text=text)
 
 
+@app.command()
+def forget(  # noqa: PLR0913 -- its parameters are the options
+    context: typer.Context,
+    bank: Bank,
+    ids: Annotated[list[str] | None, typer.Option("--id", help="A memory; may be repeated.")] = None,
+    tags: Annotated[list[str] | None, typer.Option("--tag", help="Memories with it; may be repeated.")] = None,
+    documents: Annotated[
+        list[str] | None, typer.Option("--document", help="A whole document; may be repeated.")
+    ] = None,
+    tags_match: Annotated[TagsMatch, typer.Option(help="any_strict, all_strict or exact.")] = TagsMatch.ANY_STRICT,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be forgotten.")] = False,
+) -> None:
+    """Forget memories for good, with their words in the documents they came from."""
+    body = {"ids": ids, "tags": tags, "document_ids": documents, "tags_match": tags_match.value, "dry_run": dry_run}
+    answer = _call(context.obj, bank, "memories/forget", body)
+    row = {name: answer[name] for name in ("dry_run", "memories_forgotten")}
+    row |= {name: ", ".join(answer[name]) for name in ("documents_changed", "documents_deleted", "missing")}
+    _show(context.obj, answer, [row])
+    if answer["missing"]:
+        give_up(f"{len(answer['missing'])} of the ids are not in the bank.", code=1)
+
+
 def _retain_file(state: State, bank: str, candidate: Candidate, shared: dict[str, Any]) -> dict[str, Any]:
     from hindsight_server.cli.api import ApiError
     from hindsight_server.cli.files import Refused, read

@@ -9,17 +9,20 @@ from typing import Any
 
 from hindsight_server.domain.errors import Conflict, InvalidInput
 from hindsight_server.domain.model import EntityMention, Fact, FactState, FactType
+from hindsight_server.domain.tags import TagLeaf, TagsMatch
 from hindsight_server.domain.text import clean_text
+from hindsight_server.engine.defence import Defender, NoDefence
 from hindsight_server.engine.indexing import Indexer, embedded_text, indexed_text
 from hindsight_server.engine.retain.items import check_tag
 from hindsight_server.engine.retain.types import RetainLimits
 from hindsight_server.engine.times import parse_time
 from hindsight_server.ports.clock import Clock
-from hindsight_server.ports.records import FactChange, FactFilter, Page
+from hindsight_server.ports.records import FactChange, FactFilter, ForgetWrite, Forgotten, Page
 from hindsight_server.ports.store import Store
 
 _CURATED_TYPES = (FactType.WORLD, FactType.EXPERIENCE)
 _CURATED_STATES = (FactState.VALID, FactState.INVALIDATED)
+_MOST_FORGOTTEN = 10_000
 _TIMES = ("occurred_start", "occurred_end", "mentioned_at")
 
 
@@ -49,10 +52,31 @@ class MemoryPatch:
     reason: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetInput:
+    """What to forget; exactly one of `ids`, `tags` and `document_ids`.
+
+    Args:
+        ids: memories.
+        tags, tags_match: memories by their tags: ``any_strict`` (one of them), ``all_strict`` or ``exact``.
+        document_ids: documents with all their memories.
+        dry_run: only tell what would be forgotten.
+    """
+
+    ids: Sequence[str] | None = None
+    tags: Sequence[str] | None = None
+    tags_match: str = "any_strict"
+    document_ids: Sequence[str] | None = None
+    dry_run: bool = False
+
+
 class Memories:
     """Use cases on facts; all raise BankNotFound for an unknown bank and NotFound for an unknown fact."""
 
-    def __init__(self, store: Store, indexer: Indexer, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, indexer: Indexer, clock: Clock, defender: Defender | NoDefence | None = None
+    ) -> None:
+        self._defender = defender or NoDefence()
         self._store = store
         self._indexer = indexer
         self._clock = clock
@@ -74,6 +98,7 @@ class Memories:
 
         Raises:
             InvalidInput: nothing to change was given, or a value can't be stored.
+            Blocked: the bank's memory defence keeps it out.
             Conflict: the fact's extraction is not done yet.
         """
         if patch == MemoryPatch(resolve_entities=patch.resolve_entities, reason=patch.reason):
@@ -83,7 +108,8 @@ class Memories:
             raise InvalidInput("Observations are derived; correct the memories they rest on.", field="memory_id")
         if fact.state is FactState.PENDING:
             raise Conflict(f"Memory '{fact_id}' is still being extracted. Try again when its operation is completed.")
-        change = await self._reindexed(fact, _change(patch))
+        allowed = await self._defender.edited(bank_id, fact, _change(patch))
+        change = await self._reindexed(fact, allowed)
         return await self._store.update_fact(bank_id, fact_id, change, self._clock.now())
 
     async def clear(self, bank_id: str, fact_type: str | None = None) -> int:
@@ -91,6 +117,16 @@ class Memories:
         if fact_type is not None:
             check_fact_type(fact_type, tuple(FactType), "type")
         return await self._store.clear_facts(bank_id, fact_type, self._clock.now())
+
+    async def forget(self, bank_id: str, wanted: ForgetInput) -> Forgotten:
+        """Forget memories for good, with everything that was made of them alone and their words in their documents.
+
+        Raises:
+            InvalidInput: nothing says what to forget, or more than one thing does, or the tags would match memories
+                that bear none of them.
+        """
+        write = _forget_write(bank_id, wanted)
+        return await self._store.forget(write, self._clock.now())
 
     async def _reindexed(self, fact: Fact, change: FactChange) -> FactChange:
         changed = replace(
@@ -118,6 +154,38 @@ def check_fact_type(value: str, allowed: Sequence[FactType], field: str) -> Fact
     if value not in set(allowed):
         raise InvalidInput(f"{field} must be one of: {', '.join(allowed)}.", field=field)
     return FactType(value)
+
+
+def _forget_write(bank_id: str, wanted: ForgetInput) -> ForgetWrite:
+    given = [name for name in ("ids", "tags", "document_ids") if getattr(wanted, name)]
+    if not given:
+        raise InvalidInput(
+            "Say what to forget: 'ids', 'tags' or 'document_ids'. To delete everything, delete the bank.", field="ids"
+        )
+    if len(given) > 1:
+        raise InvalidInput(f"Give only one of {' and '.join(map(repr, given))} at a time.", field=given[1])
+    for name in ("ids", "document_ids"):
+        if len(getattr(wanted, name) or ()) > _MOST_FORGOTTEN:
+            raise InvalidInput(
+                f"{name} holds more than {_MOST_FORGOTTEN} ids; send them in several requests.", field=name
+            )
+    return ForgetWrite(
+        bank_id=bank_id,
+        fact_ids=tuple(wanted.ids or ()),
+        tags=_forget_filter(wanted) if wanted.tags else None,
+        document_ids=tuple(wanted.document_ids or ()),
+        dry_run=wanted.dry_run,
+    )
+
+
+def _forget_filter(wanted: ForgetInput) -> TagLeaf:
+    allowed = (TagsMatch.ANY_STRICT, TagsMatch.ALL_STRICT, TagsMatch.EXACT)
+    if wanted.tags_match not in set(allowed):
+        told = "would also forget memories without tags" if wanted.tags_match in set(TagsMatch) else "is unknown"
+        raise InvalidInput(
+            f"tags_match '{wanted.tags_match}' {told}; use one of: {', '.join(allowed)}.", field="tags_match"
+        )
+    return TagLeaf(frozenset(wanted.tags or ()), TagsMatch(wanted.tags_match))
 
 
 def _change(patch: MemoryPatch) -> FactChange:

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from fastapi import Query, Request, Response
 from pydantic import BaseModel
 
-from hindsight_server.domain.errors import BadRequest
+from hindsight_server.domain.errors import BadRequest, NotFound
 from hindsight_server.domain.model import Fact
-from hindsight_server.engine.memories import MemoryPatch
+from hindsight_server.engine.memories import ForgetInput, MemoryPatch
 from hindsight_server.engine.offload import offloaded
 from hindsight_server.http.parsing import BankId, Body, Count, PageNumber, last_before, optional_time
 from hindsight_server.http.recall import iso
@@ -18,7 +18,7 @@ from hindsight_server.http.services import services
 from hindsight_server.http.tag_groups import tag_filter
 from hindsight_server.http.wire import requests as wire
 from hindsight_server.http.wire import responses as shapes
-from hindsight_server.ports.records import FactFilter
+from hindsight_server.ports.records import FactFilter, Forgotten
 
 Match = Literal["any", "all", "any_strict", "all_strict", "exact"]
 
@@ -100,6 +100,47 @@ async def clear_memories(request: Request, bank_id: BankId, type: str | None = N
     return answer(deletion(f"Deleted {deleted} memories.", deleted))
 
 
+async def forget_memory(request: Request, bank_id: BankId, memory_id: str) -> Response:
+    forgotten = await services(request).memories.forget(bank_id, ForgetInput(ids=[memory_id]))
+    if forgotten.missing:
+        raise NotFound(f"Memory '{memory_id}' not found in bank '{bank_id}'.")
+    return answer(_forgotten(forgotten, dry_run=False))
+
+
+class ForgetRequest(BaseModel):
+    """What to forget: exactly one of `ids`, `tags` and `document_ids`."""
+
+    ids: list[str] | None = None
+    tags: list[str] | None = None
+    tags_match: str | None = None
+    document_ids: list[str] | None = None
+    dry_run: bool = False
+
+
+async def forget_memories(
+    request: Request, bank_id: BankId, body: Annotated[ForgetRequest, Body(ForgetRequest)]
+) -> Response:
+    wanted = ForgetInput(
+        ids=body.ids,
+        tags=body.tags,
+        tags_match=body.tags_match or "any_strict",
+        document_ids=body.document_ids,
+        dry_run=body.dry_run,
+    )
+    return answer(_forgotten(await services(request).memories.forget(bank_id, wanted), dry_run=body.dry_run))
+
+
+def _forgotten(done: Forgotten, *, dry_run: bool) -> dict[str, Any]:
+    return {
+        "success": True,
+        "dry_run": dry_run,
+        "memories_forgotten": done.facts,
+        "documents_changed": list(done.documents_changed),
+        "documents_deleted": list(done.documents_deleted),
+        "missing": list(done.missing),
+    }
+
+
 async def list_tags(
     request: Request,
     bank_id: BankId,
@@ -170,5 +211,7 @@ HANDLERS = {
     "get_memory": Handler(get_memory),
     "update_memory": Handler(update_memory, body=wire.UpdateMemoryRequest),
     "clear_bank_memories": Handler(clear_memories, shapes.DeleteResponse),
+    "forget_memory": Handler(forget_memory),
+    "forget_memories": Handler(forget_memories, body=ForgetRequest),
     "list_tags": Handler(list_tags, shapes.ListTagsResponse),
 }

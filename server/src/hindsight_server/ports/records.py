@@ -209,6 +209,38 @@ class FactChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetWrite:
+    """What to forget: facts by id, or by their tags, or whole documents; one of the three.
+
+    Args:
+        dry_run: only tell what would be forgotten.
+    """
+
+    bank_id: str
+    fact_ids: tuple[str, ...] = ()
+    tags: TagFilter | None = None
+    document_ids: tuple[str, ...] = ()
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """What was forgotten, or would be.
+
+    Args:
+        facts: their number.
+        documents_changed: documents whose text lost words.
+        documents_deleted: documents of which nothing is left (in a dry run, only those that were asked for whole).
+        missing: ids that were asked for and are not in the bank.
+    """
+
+    facts: int
+    documents_changed: tuple[str, ...] = ()
+    documents_deleted: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
     """A document, without its text unless it was asked for.
 
     `text_length` adds up its parts, without what joins them. `fact_count` leaves out invalidated facts. After an append

@@ -30,6 +30,8 @@ from hindsight_server.ports.records import (
     FactChange,
     FactFilter,
     Float32Array,
+    ForgetWrite,
+    Forgotten,
     Int32Array,
     Int64Array,
     NameGroups,
@@ -150,6 +152,15 @@ class Store(Protocol):
         ...
 
     # reading
+    async def forget(self, write: ForgetWrite, now: datetime) -> Forgotten:
+        """Forget facts with everything that rests on them, and take their words out of the texts they came from.
+
+        A document of which nothing is left is deleted. By tags, a document that bears them itself goes as a whole when
+        no fact of it lacks them, even one without facts. Once this returns, the words are in no file of the store, if
+        no other memory holds them, and no reader was busy meanwhile: then that follows as soon as it is done.
+        """
+        ...
+
     async def get_fact(self, bank_id: str, fact_id: str) -> Fact: ...
 
     async def facts(self, bank_id: str, seqs: Sequence[int]) -> list[Fact]:

@@ -32,7 +32,7 @@ _WHOLE_BANK = {
     *("banks.facts_by_type", "banks.count_documents", "banks.count_entity_links", "banks.operations_by_status"),
     *("banks.count_facts", "documents.chunks_lost_facts", "documents.count", "documents.list", "documents.tag_sets"),
     *("entities.count", "entities.list", "entities.count_tagged", "entities.list_tagged", "facts.seqs_of_type"),
-    *("entities.groups", "entities.mentions_of_facts"),
+    *("entities.groups", "entities.mentions_of_facts", "forgetting.documents_of_tag_sets"),
     *("facts.count", "facts.list", "facts.list_by_time", "facts.tag_sets", "facts.recallable_tag_sets"),
     *("operations.count", "operations.list", "operations.drop_pointless", "snapshots.forget_removed"),
 }

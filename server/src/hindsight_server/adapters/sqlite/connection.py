@@ -13,6 +13,7 @@ from hindsight_server.domain.errors import DataFolderCorrupt, DataFolderError, O
 
 APPLICATION_ID = 0x48534D31
 _BUSY_MILLISECONDS = 10_000
+_EMPTYING_MILLISECONDS = 100  # writes wait as long at most
 _WRITER_CACHE_KIB = 64 * 1024
 # There are several readers, and the operating system keeps the pages of all of them once: a larger cache of each made no
 # recall quicker.
@@ -49,6 +50,19 @@ def open_reader(path: Path) -> apsw.Connection:
         connection.execute(f"PRAGMA {pragma}")
     _add_functions(connection)
     return connection
+
+
+def empty_log(connection: apsw.Connection) -> bool:
+    """Fold the write-ahead log into the database and cut it to nothing, so that pages of before are in no file.
+
+    False when a reader still sees a state that only the log holds.
+    """
+    connection.set_busy_timeout(_EMPTYING_MILLISECONDS)
+    try:
+        row = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        connection.set_busy_timeout(_BUSY_MILLISECONDS)
+    return row is not None and row[0] == 0
 
 
 @contextmanager

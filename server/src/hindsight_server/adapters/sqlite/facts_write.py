@@ -23,7 +23,10 @@ from hindsight_server.ports.records import FLAG_PENDING, FLAG_QUESTION, FLAG_TIM
 
 @dataclass(frozen=True, slots=True)
 class NewFact:
-    """A fact with its place: what the document's part adds to what the fact itself knows."""
+    """A fact with its place: what the document's part adds to what the fact itself knows.
+
+    `place` is where its words stand, from the beginning of its chunk, and how long they are; None when unknown.
+    """
 
     write: FactWrite
     document_id: str
@@ -33,6 +36,7 @@ class NewFact:
     metadata: str
     tags: str
     entities: tuple[Mentioned, ...]
+    place: tuple[int, int] | None = None
 
 
 def insert_facts(session: BankSession, facts: Sequence[NewFact]) -> None:
@@ -167,6 +171,7 @@ def _fact_row(session: BankSession, seq: int, fact: NewFact) -> tuple[object, ..
         terms_json(write.terms),
         extracted.text,
         write.fold,
+        *(fact.place or (None, None)),
     )
 
 

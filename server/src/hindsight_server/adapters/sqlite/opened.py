@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import apsw
 
-from hindsight_server.adapters.sqlite.connection import named_errors, open_reader, open_writer
+from hindsight_server.adapters.sqlite.connection import empty_log, named_errors, open_reader, open_writer
 from hindsight_server.adapters.sqlite.folder import (
     DATABASE,
     FolderLock,
@@ -51,6 +51,10 @@ class OpenedFolder:
 
     def write(self, work: Work[T]) -> Future[T]:
         return self._writer.submit(self._named(work))
+
+    def empty_log(self) -> Future[bool]:
+        """Fold the write-ahead log into the database and empty it; False when a reader still needs it."""
+        return self._writer.submit_outside(self._named(empty_log))
 
     def close(self) -> None:
         """Finish what was begun, fold the log into the database, and give the folder up."""

@@ -36,7 +36,8 @@ from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, from_micros, to_json
 from hindsight_server.domain.errors import Conflict, NotFound, StaleDocument
 from hindsight_server.domain.ids import chunk_id
-from hindsight_server.domain.model import FactState, UpdateMode
+from hindsight_server.domain.forgetting import chunk_starts
+from hindsight_server.domain.model import ExtractedFact, FactState, UpdateMode
 from hindsight_server.ports.records import ChunkWrite, DocumentWrite, Operation, RetainResult, RetainWrite
 
 # Ordinals of a part's chunks start at part * _PART, so that no two chunks of a document ever share hash and ordinal.
@@ -94,7 +95,10 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
         if parts is None:
             documents.write_all([document], None)
         elif parts:
-            documents.rewrite(document, *parts.pop(0))
+            part, first_turn, text = parts.pop(0)
+            if text != document.text:
+                raise _stale(document)
+            documents.rewrite(document, part, first_turn)
         else:
             continue
         stored.append(document)
@@ -107,8 +111,10 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
     return RetainResult(fact_ids=_fact_ids(stored), operation=done)
 
 
-def _parts_of(session: BankSession, document_ids: Iterable[str], operation_id: str) -> dict[str, list[tuple[int, int]]]:
-    """For each document that the job wrote, the parts (number, first turn) that still wait for it, in order."""
+def _parts_of(
+    session: BankSession, document_ids: Iterable[str], operation_id: str
+) -> dict[str, list[tuple[int, int, str]]]:
+    """For each document that the job wrote, the parts (number, first turn, text) that still wait for it, in order."""
     return {
         document_id: all_rows(
             session.connection, "documents.part_of_operation", (session.bank_id, document_id, operation_id)
@@ -124,6 +130,12 @@ def _fact_ids(documents: Iterable[DocumentWrite]) -> tuple[str, ...]:
 def _check_expected(document: DocumentWrite, stored: StoredDocument | None) -> None:
     expected = document.expected_hash
     if expected is None or document.mode is UpdateMode.APPEND:
+def _place(fact: ExtractedFact, begins: Mapping[int, int]) -> tuple[int, int] | None:
+    """Where a fact's words stand in its chunk, and their length; None when the extractor does not tell."""
+    begin = begins.get(fact.chunk_index)
+    return None if begin is None or fact.end <= fact.start else (fact.start - begin, fact.end - fact.start)
+
+
         return
     if stored is None or stored.content_hash != expected:
         raise _stale(document)
@@ -359,6 +371,8 @@ class _DocumentWriter:
         self._facts += [
             NewFact(
                 fact,
+        starts = chunk_starts(document.text, [chunk.text for chunk in document.chunks]) if document.facts else []
+        begins = {chunk.index: start for chunk, start in zip(document.chunks, starts, strict=False)}
                 document.document_id,
                 chunk_ids.get(fact.extracted.chunk_index),
                 place.first_turn,
@@ -369,6 +383,7 @@ class _DocumentWriter:
             )
             for fact in document.facts
             if fact.extracted.chunk_index not in kept
+                _place(fact.extracted, begins),
         ]
 
     def _restamp(self, document: DocumentWrite, stored: StoredDocument, kept: list[StoredChunk]) -> None:

@@ -18,6 +18,7 @@ from hindsight_server.adapters.sqlite import (
     entities,
     facts_read,
     facts_write,
+    forgetting,
     naming_verbs,
     operations,
     postings,
@@ -48,6 +49,8 @@ from hindsight_server.ports.records import (
     FactFilter,
     Float32Array,
     Int32Array,
+    ForgetWrite,
+    Forgotten,
     Int64Array,
     NameGroups,
     Operation,
@@ -60,6 +63,7 @@ from hindsight_server.ports.records import (
 P = ParamSpec("P")
 T = TypeVar("T")
 Call = Callable[Concatenate[apsw.Connection, P], T]
+_LOG_BUSY_SECONDS = 0.5
 
 
 class SqliteStore:
@@ -85,6 +89,7 @@ class SqliteStore:
         self._images = Images(folder)
         self._opened: OpenedFolder | None = None
 
+        self._emptying: asyncio.Task[None] | None = None
     async def open(self) -> None:
         if self._opened is None:
             with ThreadPoolExecutor(1, thread_name_prefix="hindsight-store-open") as executor:
@@ -95,6 +100,9 @@ class SqliteStore:
     async def close(self) -> None:
         opened, self._opened = self._opened, None
         if opened is not None:
+        if self._emptying is not None:  # closing empties the log too
+            self._emptying.cancel()
+            await asyncio.gather(self._emptying, return_exceptions=True)
             with ThreadPoolExecutor(1, thread_name_prefix="hindsight-store-close") as executor:
                 await asyncio.wrap_future(executor.submit(opened.close))
 
@@ -116,7 +124,7 @@ class SqliteStore:
         return await self._read(banks.list_banks, query, limit, offset)
 
     async def delete_bank(self, bank_id: str) -> int:
-        return await self._write(banks.delete_bank, bank_id)
+        return await self._forget(banks.delete_bank, bank_id)
 
     async def bank_stats(self, bank_id: str) -> BankStats:
         return await self._read(banks.bank_stats, bank_id)
@@ -148,10 +156,12 @@ class SqliteStore:
         return await self._write(curation.update_document, bank_id, document_id, change, now)
 
     async def delete_document(self, bank_id: str, document_id: str, now: datetime) -> int:
-        return await self._write(curation.delete_document, bank_id, document_id, now)
+        return await self._forget(curation.delete_document, bank_id, document_id, now)
 
     async def update_fact(self, bank_id: str, fact_id: str, change: FactChange, now: datetime) -> Fact:
-        return await self._write(curation.update_fact, bank_id, fact_id, change, now)
+        if change.text is None:
+            return await self._write(curation.update_fact, bank_id, fact_id, change, now)
+        return await self._forget(curation.update_fact, bank_id, fact_id, change, now)
 
     async def unencoded_facts(self, after: tuple[str, int], limit: int) -> list[tuple[str, Fact]]:
         return await self._read(facts_read.unencoded_facts, after, limit)
@@ -160,7 +170,12 @@ class SqliteStore:
         return await self._write(facts_write.add_encodings, bank_id, encodings, now)
 
     async def clear_facts(self, bank_id: str, fact_type: str | None, now: datetime) -> int:
-        return await self._write(curation.clear_facts, bank_id, fact_type, now)
+        return await self._forget(curation.clear_facts, bank_id, fact_type, now)
+
+    async def forget(self, write: ForgetWrite, now: datetime) -> Forgotten:
+        if write.dry_run:
+            return await self._write(forgetting.forget, write, now)
+        return await self._forget(forgetting.forget, write, now)
 
     # reading
 
@@ -293,6 +308,22 @@ class SqliteStore:
         return await asyncio.wrap_future(self._held().write(lambda connection: work(connection, *args, **kwargs)))
 
     async def _read_bank(
+    async def _forget(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """A write that takes words away: the log, which holds the pages of before, is emptied after it."""
+        done = await self._write(work, *args, **kwargs)
+        if not await asyncio.wrap_future(self._held().empty_log()) and self._emptying is None:
+            self._emptying = asyncio.create_task(self._empty_log_later(), name="store-empty-log")
+        return done
+
+    async def _empty_log_later(self) -> None:
+        try:
+            while True:
+                await asyncio.sleep(_LOG_BUSY_SECONDS)
+                if await asyncio.wrap_future(self._held().empty_log()):
+                    return
+        finally:
+            self._emptying = None
+
         self, work: Callable[Concatenate[apsw.Connection, str, P], T], bank_id: str, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         def checked(connection: apsw.Connection) -> T:

@@ -24,6 +24,7 @@ _GROUP = 64
 class _Job:
     work: Work[Any]
     future: Future[Any]
+    in_transaction: bool = True
     outcome: Any = None
     failure: BaseException | None = None
 
@@ -59,6 +60,15 @@ class Writer:
             self._queue.put(_Job(work, future))
         return future
 
+    def submit_outside(self, work: Work[T]) -> Future[T]:
+        """Run `work` after what was submitted before is committed, outside of any transaction."""
+        future: Future[T] = Future()
+        with self._closing:
+            if self._closed:
+                raise HindsightServerError("The store is closed.")
+            self._queue.put(_Job(work, future, in_transaction=False))
+        return future
+
     def close(self) -> None:
         """Finish what is queued, then close the connection."""
         with self._closing:
@@ -72,8 +82,12 @@ class Writer:
         while not last:
             jobs, last = self._next_group()
             jobs = [job for job in jobs if job.future.set_running_or_notify_cancel()]
-            if jobs:
-                self._commit_together(jobs)
+            writes = [job for job in jobs if job.in_transaction]
+            if writes:
+                self._commit_together(writes)
+            for job in jobs:
+                if not job.in_transaction:
+                    self._run_outside(job)
         self._connection.close()
 
     def _next_group(self) -> tuple[list[_Job], bool]:
@@ -88,6 +102,13 @@ class Writer:
             except queue.Empty:
                 return jobs, False
         return jobs, True
+
+    def _run_outside(self, job: _Job) -> None:
+        try:
+            job.outcome = job.work(self._connection)
+        except Exception as error:
+            job.failure = error
+        job.settle(None)
 
     def _commit_together(self, jobs: list[_Job]) -> None:
         failure: BaseException | None = None

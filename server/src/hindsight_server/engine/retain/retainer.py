@@ -153,18 +153,26 @@ class Retainer:
         if document_id is not None:
             return await self._extract_again(operation.bank_id, document_id)
         waiting = await self._store.waiting_parts(operation.bank_id, operation.operation_id)
-        parts = await offloaded(len(waiting), lambda: from_payload(payload, waiting))
-        try:
-            return await self._finish(operation, parts)
-        except StaleDocument:
-            # Chunks that were to be kept have lost their facts meanwhile: extract those too.
-            return await self._finish(operation, [replace(part, stored_hashes=()) for part in parts])
+        return await offloaded(len(waiting), lambda: from_payload(payload, waiting))
 
     async def _finish(self, operation: Operation, parts: Sequence[Part]) -> Mapping[str, Any]:
         prepared = await self._prepared(parts)
         documents, unencoded = await self._encoded(prepared.documents)
         result = _result(documents, prepared, unencoded)
         write = RetainWrite(
+        for attempt in range(1, _TRIES + 1):
+            parts = await self._waiting_parts(operation, payload)
+            if attempt > 1:
+                # Chunks that were to be kept have lost their facts meanwhile, or words were forgotten.
+                parts = [replace(part, stored_hashes=()) for part in parts]
+            try:
+                return await self._finish(operation, parts)
+            except StaleDocument:
+                if attempt == _TRIES:
+                    raise
+        raise AssertionError("unreachable")
+
+    async def _waiting_parts(self, operation: Operation, payload: Mapping[str, Any]) -> list[Part]:
             bank_id=operation.bank_id,
             documents=tuple(documents),
             now=self._clock.now(),

@@ -15,6 +15,7 @@ Limits and offsets are never negative here: callers refuse them.
 from hindsight_server.testing.store_contract.banks import BankContract
 from hindsight_server.testing.store_contract.concurrency import ConcurrencyContract
 from hindsight_server.testing.store_contract.facts import FactContract
+from hindsight_server.testing.store_contract.forgetting import ForgetContract
 from hindsight_server.testing.store_contract.images import ImageContract, PieceContract
 from hindsight_server.testing.store_contract.machine import StoreMachine
 from hindsight_server.testing.store_contract.operations import ForgettingContract, OperationContract
@@ -34,6 +35,7 @@ class StoreContract(
     OperationContract,
     ForgettingContract,
     ConcurrencyContract,
+    ForgetContract,
     RestartContract,
 ):
     """All of them."""

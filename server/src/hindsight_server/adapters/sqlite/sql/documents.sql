@@ -35,7 +35,7 @@ INSERT INTO document_parts (bank_id, document_id, part, first_turn, turn_count, 
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: part_of_operation
-SELECT part, first_turn
+SELECT part, first_turn, text
 FROM document_parts
 WHERE bank_id = ? AND document_id = ? AND pending_operation_id = ?
 ORDER BY part

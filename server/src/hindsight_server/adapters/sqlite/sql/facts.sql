@@ -2,8 +2,8 @@
 INSERT INTO facts (
     bank_id, seq, fact_type, document_id, turn_index, context, session, speaker, role, mentioned_at, occurred_start,
     occurred_end, length, tokens, flags, proof_count, tags, entities, state, fact_id, chunk_id, created_at, updated_at,
-    source_fact_ids, metadata, terms, text, fold
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, '[]', ?, ?, ?, ?)
+    source_fact_ids, metadata, terms, text, fold, place_start, place_length
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, '[]', ?, ?, ?, ?, ?, ?)
 
 -- name: insert_vector
 INSERT INTO vectors (bank_id, seq, space, vector) VALUES (?, ?, ?, ?)
