@@ -204,11 +204,6 @@ class FactChange:
     encoding: Encoding | None = None
 
 
-# --- reading -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetWrite:
     """What to forget: facts by id, or by their tags, or whole documents; one of the three.
@@ -241,6 +236,11 @@ class Forgotten:
     missing: tuple[str, ...] = ()
 
 
+# --- reading -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
     """A document, without its text unless it was asked for.
 
     `text_length` adds up its parts, without what joins them. `fact_count` leaves out invalidated facts. After an append

@@ -151,7 +151,6 @@ class Store(Protocol):
         """Delete all facts (of one type); documents stay. The number deleted."""
         ...
 
-    # reading
     async def forget(self, write: ForgetWrite, now: datetime) -> Forgotten:
         """Forget facts with everything that rests on them, and take their words out of the texts they came from.
 
@@ -161,6 +160,7 @@ class Store(Protocol):
         """
         ...
 
+    # reading
     async def get_fact(self, bank_id: str, fact_id: str) -> Fact: ...
 
     async def facts(self, bank_id: str, seqs: Sequence[int]) -> list[Fact]:

@@ -35,8 +35,8 @@ from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, from_micros, to_json
 from hindsight_server.domain.errors import Conflict, NotFound, StaleDocument
-from hindsight_server.domain.ids import chunk_id
 from hindsight_server.domain.forgetting import chunk_starts
+from hindsight_server.domain.ids import chunk_id
 from hindsight_server.domain.model import ExtractedFact, FactState, UpdateMode
 from hindsight_server.ports.records import ChunkWrite, DocumentWrite, Operation, RetainResult, RetainWrite
 
@@ -127,15 +127,15 @@ def _fact_ids(documents: Iterable[DocumentWrite]) -> tuple[str, ...]:
     return tuple(fact.fact_id for document in documents for fact in document.facts)
 
 
-def _check_expected(document: DocumentWrite, stored: StoredDocument | None) -> None:
-    expected = document.expected_hash
-    if expected is None or document.mode is UpdateMode.APPEND:
 def _place(fact: ExtractedFact, begins: Mapping[int, int]) -> tuple[int, int] | None:
     """Where a fact's words stand in its chunk, and their length; None when the extractor does not tell."""
     begin = begins.get(fact.chunk_index)
     return None if begin is None or fact.end <= fact.start else (fact.start - begin, fact.end - fact.start)
 
 
+def _check_expected(document: DocumentWrite, stored: StoredDocument | None) -> None:
+    expected = document.expected_hash
+    if expected is None or document.mode is UpdateMode.APPEND:
         return
     if stored is None or stored.content_hash != expected:
         raise _stale(document)
@@ -368,11 +368,11 @@ class _DocumentWriter:
     ) -> None:
         tags = to_json(document.tags)
         metadata = to_json(dict(document.metadata))
+        starts = chunk_starts(document.text, [chunk.text for chunk in document.chunks]) if document.facts else []
+        begins = {chunk.index: start for chunk, start in zip(document.chunks, starts, strict=False)}
         self._facts += [
             NewFact(
                 fact,
-        starts = chunk_starts(document.text, [chunk.text for chunk in document.chunks]) if document.facts else []
-        begins = {chunk.index: start for chunk, start in zip(document.chunks, starts, strict=False)}
                 document.document_id,
                 chunk_ids.get(fact.extracted.chunk_index),
                 place.first_turn,
@@ -380,10 +380,10 @@ class _DocumentWriter:
                 metadata,
                 tags,
                 self._numbers.of(fact.extracted.entities),
+                _place(fact.extracted, begins),
             )
             for fact in document.facts
             if fact.extracted.chunk_index not in kept
-                _place(fact.extracted, begins),
         ]
 
     def _restamp(self, document: DocumentWrite, stored: StoredDocument, kept: list[StoredChunk]) -> None:

@@ -48,9 +48,9 @@ from hindsight_server.ports.records import (
     FactChange,
     FactFilter,
     Float32Array,
-    Int32Array,
     ForgetWrite,
     Forgotten,
+    Int32Array,
     Int64Array,
     NameGroups,
     Operation,
@@ -62,8 +62,8 @@ from hindsight_server.ports.records import (
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Call = Callable[Concatenate[apsw.Connection, P], T]
 _LOG_BUSY_SECONDS = 0.5
+Call = Callable[Concatenate[apsw.Connection, P], T]
 
 
 class SqliteStore:
@@ -88,8 +88,8 @@ class SqliteStore:
         self._readers = readers
         self._images = Images(folder)
         self._opened: OpenedFolder | None = None
-
         self._emptying: asyncio.Task[None] | None = None
+
     async def open(self) -> None:
         if self._opened is None:
             with ThreadPoolExecutor(1, thread_name_prefix="hindsight-store-open") as executor:
@@ -99,10 +99,10 @@ class SqliteStore:
 
     async def close(self) -> None:
         opened, self._opened = self._opened, None
-        if opened is not None:
         if self._emptying is not None:  # closing empties the log too
             self._emptying.cancel()
             await asyncio.gather(self._emptying, return_exceptions=True)
+        if opened is not None:
             with ThreadPoolExecutor(1, thread_name_prefix="hindsight-store-close") as executor:
                 await asyncio.wrap_future(executor.submit(opened.close))
 
@@ -307,7 +307,6 @@ class SqliteStore:
     async def _write(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.wrap_future(self._held().write(lambda connection: work(connection, *args, **kwargs)))
 
-    async def _read_bank(
     async def _forget(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """A write that takes words away: the log, which holds the pages of before, is emptied after it."""
         done = await self._write(work, *args, **kwargs)
@@ -324,6 +323,7 @@ class SqliteStore:
         finally:
             self._emptying = None
 
+    async def _read_bank(
         self, work: Callable[Concatenate[apsw.Connection, str, P], T], bank_id: str, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         def checked(connection: apsw.Connection) -> T:

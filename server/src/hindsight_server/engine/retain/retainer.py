@@ -152,14 +152,6 @@ class Retainer:
         document_id = document_to_reprocess(payload)
         if document_id is not None:
             return await self._extract_again(operation.bank_id, document_id)
-        waiting = await self._store.waiting_parts(operation.bank_id, operation.operation_id)
-        return await offloaded(len(waiting), lambda: from_payload(payload, waiting))
-
-    async def _finish(self, operation: Operation, parts: Sequence[Part]) -> Mapping[str, Any]:
-        prepared = await self._prepared(parts)
-        documents, unencoded = await self._encoded(prepared.documents)
-        result = _result(documents, prepared, unencoded)
-        write = RetainWrite(
         for attempt in range(1, _TRIES + 1):
             parts = await self._waiting_parts(operation, payload)
             if attempt > 1:
@@ -173,6 +165,14 @@ class Retainer:
         raise AssertionError("unreachable")
 
     async def _waiting_parts(self, operation: Operation, payload: Mapping[str, Any]) -> list[Part]:
+        waiting = await self._store.waiting_parts(operation.bank_id, operation.operation_id)
+        return await offloaded(len(waiting), lambda: from_payload(payload, waiting))
+
+    async def _finish(self, operation: Operation, parts: Sequence[Part]) -> Mapping[str, Any]:
+        prepared = await self._prepared(parts)
+        documents, unencoded = await self._encoded(prepared.documents)
+        result = _result(documents, prepared, unencoded)
+        write = RetainWrite(
             bank_id=operation.bank_id,
             documents=tuple(documents),
             now=self._clock.now(),

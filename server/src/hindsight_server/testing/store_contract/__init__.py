@@ -34,8 +34,8 @@ class StoreContract(
     ImageContract,
     OperationContract,
     ForgettingContract,
-    ConcurrencyContract,
     ForgetContract,
+    ConcurrencyContract,
     RestartContract,
 ):
     """All of them."""
