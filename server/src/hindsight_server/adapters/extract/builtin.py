@@ -11,10 +11,11 @@ from itertools import pairwise
 
 from hindsight_server.adapters.extract.chunking import chunk_spans
 from hindsight_server.adapters.extract.entities import find_names, speaker_entity
+from hindsight_server.adapters.extract.lines import unwrapped
 from hindsight_server.adapters.extract.links import find_links
 from hindsight_server.adapters.extract.sentences import grouped, sentences
 from hindsight_server.domain.ids import content_hash
-from hindsight_server.domain.markdown import Span
+from hindsight_server.domain.markdown import Span, comments
 from hindsight_server.domain.model import (
     EntityMention,
     ExtractedChunk,
@@ -82,9 +83,18 @@ class _Source:
             last = first
         offset = turn.end - len(turn.text)
         cuts = [0, *(max(0, self.chunks[at][0] - offset) for at in range(first + 1, last + 1)), len(turn.text)]
-        for at, stretch in enumerate(pairwise(cuts), start=first):
-            if at not in self.skipped and stretch[0] < stretch[1]:
-                yield stretch
+        hidden = comments(turn.text) if self.hides(turn) else []
+        for at, (start, end) in enumerate(pairwise(cuts), start=first):
+            if at in self.skipped:
+                continue
+            for begin, stop in (*hidden, (end, end)):
+                if start < min(begin, end):
+                    yield start, min(begin, end)
+                start = max(start, stop)
+
+    def hides(self, turn: Turn) -> bool:
+        """Whether a turn holds HTML comments that nobody sees: those of prose, since who speaks means what is said."""
+        return self.split.kind is ContentKind.PROSE and "<!--" in turn.text and "-->" in turn.text
 
     def reads(self, start: int, end: int) -> bool:
         """Whether a stretch of the text touches a chunk that is to be read for facts."""
@@ -135,7 +145,7 @@ class BuiltinExtractor:
                 continue
             if is_noise(turn.text) and not (keep_noise and any(map(str.isalnum, turn.text))):
                 continue
-            if not source.is_prose and not self._is_long(turn.text):
+            if not source.is_prose and not source.hides(turn) and not self._is_long(turn.text):
                 if source.chunk_of(turn.start) not in source.skipped:
                     yield _fact(source, turn, turn.text, (turn.start, turn.end), whole=True)
                 continue
@@ -214,6 +224,7 @@ def _fact(
     source: _Source, turn: Turn, words: str, position: Span, *, whole: bool, alone: bool | None = None
 ) -> ExtractedFact:
     as_written = alone is not None  # a chunk keeps its labels
+    shown, words = words, unwrapped(words)
     speaker = turn.speaker if alone is not False else None
     role = turn.role if alone is not False else None
     mentions = find_times(words, turn.timestamp or _NO_ANCHOR)
@@ -221,7 +232,7 @@ def _fact(
         mentions = [mention for mention in mentions if not mention.is_relative]
     entities, links = _entities(source, words, speaker)
     return ExtractedFact(
-        text=words if as_written or not speaker else _labelled(source, turn, words, whole=whole),
+        text=shown if as_written or not speaker else _labelled(source, turn, shown, whole=whole),
         fact_type=_fact_type(source.item.context, speaker, role),
         chunk_index=source.chunk_of(position[0]),
         turn_index=turn.index,
