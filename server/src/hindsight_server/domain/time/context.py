@@ -71,8 +71,8 @@ def contexts_of(languages: Sequence[Language]) -> Context:
     return Context(
         cues=_cues(listed, [part for part, _ in around]),
         sides=sides,
-        before=re.compile(rf"(?<!来)({before})\s?(?:{articles})$", re.I) if before else _NEVER,
-        behind=re.compile(rf"[ 的]?(?!{'|'.join(refusals) or '(?!)'})({behind})", re.I) if behind else _NEVER,
+        before=re.compile(rf"(?<!来)({before})\s?(?:{articles})$", re.I),
+        behind=re.compile(rf"[ 的]?(?!{'|'.join(refusals) or '(?!)'})({behind})", re.I),
         recurring=re.compile(rf"(?:{_phrases(listed('around', 'recurring'))})\s?$", re.I),
         portion=joined("portion"),
         step_before=joined("step_before"),
@@ -115,12 +115,13 @@ def _escaped(phrase: str) -> str:
 
 def _phrases(words: Iterable[str]) -> str:
     """Alternatives, the longest first, each between word boundaries where it is written with them."""
-    return "|".join(
+    found = [
         (r"\b" if word[0].isalnum() and not _spaceless(word) else "")
         + _escaped(word)
         + (r"\b" if word[-1].isalnum() and not _spaceless(word) else "")
         for word in sorted(set(words), key=len, reverse=True)
-    )
+    ]
+    return "|".join(found) or "(?!)"
 
 
 def _spaceless(word: str) -> bool:

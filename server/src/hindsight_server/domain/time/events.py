@@ -167,6 +167,9 @@ def _with_words(pattern: str, words: Sequence[str]) -> str:
 
 def day_of(moment: datetime, zone: tzinfo | None = None) -> Interval:
     """The whole day of a moment, in a zone."""
-    local = moment.astimezone(zone or UTC)
+    try:
+        local = moment.astimezone(zone or UTC)
+    except OverflowError:  # on the first or last day that there is, the zone may lie beyond it
+        local = moment
     start = local.replace(hour=0, minute=0, second=0, microsecond=0)
-    return Interval(start=start, end=start + timedelta(days=1) - _TICK)
+    return Interval(start=start, end=start + (timedelta(days=1) - _TICK))

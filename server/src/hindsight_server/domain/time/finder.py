@@ -12,8 +12,8 @@ from hindsight_server.domain.model import Interval
 from hindsight_server.domain.time import surroundings as around
 from hindsight_server.domain.time.calendar import Anchor, Span
 from hindsight_server.domain.time.context import Context
-from hindsight_server.domain.time.grammar import DATE_DIGITS, DIGITS, Grammar, grammar_of
-from hindsight_server.domain.time.mention import TimeMention
+from hindsight_server.domain.time.grammar import DATE_DIGITS, DIGITS, Grammar, grammar_of, is_japanese
+from hindsight_server.domain.time.mention import Grain, Relation, TimeMention
 from hindsight_server.domain.time.rule import Rule
 from hindsight_server.domain.time.surroundings import Found
 
@@ -25,6 +25,7 @@ _SENTENCE_END = re.compile(r"[.!?;]\s|[。！？；\n]")
 _NO_RULES: list[tuple[int, Rule]] = []
 _DATE_SIGNS = frozenset("-/.– ")
 # Full-width digits and traditional characters, one for one, so that positions stay what they are.
+_WIDE = str.maketrans("０１２３４５６７８９：／", "0123456789:/")
 _READABLE = str.maketrans(
     "０１２３４５６７８９：／週禮後個兩過點號鐘時這國慶聖誕勞動節兒從會將準備計劃間幾內開來當屆結婚學畢業買鬧歲",
     "0123456789:/周礼后个两过点号钟时这国庆圣诞劳动节儿从会将准备计划间几内开来当届结婚学毕业买闹岁",
@@ -34,7 +35,9 @@ _YEARS = range(1000, 3000)  # what lies outside is no date of anybody's memory, 
 
 def readable(text: str) -> str:
     """The text as the rules read it: full-width digits and traditional characters replaced, one for one."""
-    return text if text.isascii() else text.translate(_READABLE)
+    if text.isascii():
+        return text
+    return text.translate(_WIDE if is_japanese(text) else _READABLE)
 
 
 def find_times(text: str, anchor: datetime) -> list[TimeMention]:
@@ -163,7 +166,7 @@ def _at_words(grammar: Grammar, text: str) -> list[tuple[Rule, re.Match[str]]]:
     starts: list[int] = []
     untried = [0] * grammar.size  # for each rule the first word at which it was not tried
     free = [0] * grammar.size  # for each rule where its last match ends
-    on, on_digits = grammar.on, grammar.on[DIGITS]
+    on, on_digits = grammar.on, grammar.on.get(DIGITS, _NO_RULES)
     on_date_digits = grammar.on[DATE_DIGITS] + on_digits
     for place, spot in enumerate(_SPOT.finditer(text)):
         start = spot.start()
@@ -225,6 +228,9 @@ def _mention(context: Context, written: str, text: str, found: Found, zone: tzin
     start, end, span = found
     if span.start > span.end or span.start.year not in _YEARS or span.end.year not in _YEARS:
         return None
+    relation = around.relation(context, text, start, end)
+    if span.grain is Grain.RANGE and relation in (Relation.SINCE, Relation.UNTIL):
+        relation = Relation.AT  # the words belong to the ends: 3月から5月まで
     return TimeMention(
         start=start,
         end=end,
@@ -233,5 +239,5 @@ def _mention(context: Context, written: str, text: str, found: Found, zone: tzin
         grain=span.grain,
         is_relative=span.is_relative,
         is_yearless=not span.has_year,
-        relation=around.relation(context, text, start, end),
+        relation=relation,
     )

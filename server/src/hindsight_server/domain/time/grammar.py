@@ -17,7 +17,9 @@ from hindsight_server.domain.time.rule import Rule
 from hindsight_server.domain.time.words import Words, load, words_of
 
 _PLACE = re.compile(r"\{([a-z_]+)\}")
-_NO_RULES: list[tuple[int, Rule]] = []
+_KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
+_HAN = re.compile("[\u4e00-\u9fff]")
+_LETTERS_LOOKED_AT = 400
 DIGITS, DATE_DIGITS = "#", "#-"
 
 
@@ -50,18 +52,41 @@ def grammar_of(words: Iterable[str] | frozenset[str], text: str) -> Grammar:
 
 
 def _languages(words: frozenset[str], text: str) -> tuple[str, ...]:
-    hints, foreign = _hints()
-    if words.isdisjoint(foreign):
+    if is_japanese(text):
+        return ("ja",)
+    hints = _hints()
+    if words.isdisjoint(hints.foreign):
         return ("en", "zh")
-    counts = {code: len(words & known) for code, known in hints.items()}
-    best = max(counts, key=lambda code: (counts[code], code == "en"))
-    return ("en", "zh") if best == "en" else (best,)
+    counts = {code: len(words & known) for code, known in hints.words.items()}
+    english = counts.pop("en")
+    best = max(counts, key=counts.__getitem__)
+    is_sure = counts[best] > 1 or not words.isdisjoint(hints.strong[best])
+    return (best,) if is_sure and counts[best] > english else ("en", "zh")
+
+
+def is_japanese(text: str) -> bool:
+    """Whether kana make up some part of a text's beginning; Chinese borrows one now and then."""
+    if text.isascii() or not _KANA.search(text):
+        return False
+    start = text[:_LETTERS_LOOKED_AT]
+    return 8 * len(_KANA.findall(start)) > len(_HAN.findall(start))
+
+
+@dataclass(frozen=True, slots=True)
+class _Hints:
+    """Words that tell the language: all of each, those that do so alone, and those that English has not."""
+
+    words: Mapping[str, frozenset[str]]
+    strong: Mapping[str, frozenset[str]]
+    foreign: frozenset[str]
 
 
 @cache
-def _hints() -> tuple[dict[str, frozenset[str]], frozenset[str]]:
-    hints = {code: frozenset(words.split()) for code, words in load("hints").items()}
-    return hints, frozenset().union(*(words for code, words in hints.items() if code != "en")) - hints["en"]
+def _hints() -> _Hints:
+    lists = {code: [frozenset(part.split()) for part in line.split("|")] for code, line in load("hints").items()}
+    words = {code: frozenset().union(*parts) for code, parts in lists.items()}
+    foreign = frozenset().union(*(known for code, known in words.items() if code != "en")) - words["en"]
+    return _Hints(words, {code: parts[-1] for code, parts in lists.items()}, foreign)
 
 
 @cache
