@@ -178,6 +178,7 @@ def test_random_requests_break_nothing(tmp_path: Path) -> None:
     with ServerProcess(tmp_path) as server:
         statuses = Counter(_fuzz(server, 500, seed=1))
     assert (statuses.total(), statuses[200] > 200) == (500, True)
+    assert "Traceback" not in server.log.read_text()
 
 
 @pytest.mark.slow
@@ -190,5 +191,6 @@ def test_twenty_thousand_random_requests_break_nothing_and_memory_stays_bounded(
                 measured.append(_megabytes(server.pid))
     print("answers:", dict(statuses), "memory in MB after each thousand:", *map(round, measured))
     assert statuses[200] > 10_000
+    assert "Traceback" not in server.log.read_text(), "nor is anything passed over in silence"
     half = len(measured) // 2
     assert max(measured[half:]) - max(measured[:half]) < GROWTH_MB

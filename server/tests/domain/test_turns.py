@@ -169,3 +169,9 @@ def test_any_text(content: str) -> None:
         end = turn.end
     if content.strip():
         assert split.turns
+
+
+def test_escapes_that_no_text_can_hold_are_taken_out_of_json_turns() -> None:
+    content = '[{"speaker": "An\\udfdcn", "role": "us\\u0000er", "text": "I met \\ud800Boris\\u0000."}]'
+    (turn,) = split_turns(content).turns
+    assert (turn.speaker, turn.role, turn.text) == ("Ann", "user", "I met Boris.")

@@ -13,6 +13,7 @@ from enum import StrEnum
 from hindsight_server.domain.markdown import Span, comments, fences, is_heading
 from hindsight_server.domain.model import Turn
 from hindsight_server.domain.speakers import ROLES, is_speaker, may_be_speaker
+from hindsight_server.domain.text import clean_text
 from hindsight_server.domain.time import parse_stamp
 
 
@@ -137,9 +138,8 @@ def _turn_of(value: object, index: int, span: Span, timestamp: datetime | None) 
     if not isinstance(value, dict):
         return None
     text = next((words for key in _TEXTS if (words := _text_of(value.get(key)))), None)
-    name = next((name.strip() for key in _NAMES if isinstance(name := value.get(key), str) and name.strip()), None)
-    role = value.get("role")
-    role = role.strip() if isinstance(role, str) and role.strip() else None
+    name = next((name for key in _NAMES if (name := _clean(value.get(key)))), None)
+    role = _clean(value.get("role"))
     if text is None or (name is None and role is None):
         return None
     own = next((stamp for key in _STAMPS if (stamp := parse_stamp(value.get(key), timestamp))), None)
@@ -159,7 +159,12 @@ def _text_of(value: object) -> str | None:
     if isinstance(value, list):
         parts = (part.get("text") if isinstance(part, dict) else part for part in value)
         value = "\n".join(part for part in parts if isinstance(part, str))
-    return value.strip() or None if isinstance(value, str) else None
+    return _clean(value)
+
+
+def _clean(value: object) -> str | None:
+    """Text without blanks around it, and without what an escape in the JSON stands for but no text can hold."""
+    return clean_text(value).strip() or None if isinstance(value, str) else None
 
 
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[AaPp]\.?[Mm]\.?)?"

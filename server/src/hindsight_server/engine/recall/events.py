@@ -91,6 +91,12 @@ class EventFinder:
         return replace(question, times=times, notes=tuple(notes))
 
     async def _window(self, run: Run, phrase: EventPhrase) -> AskedTime | str:
+        try:
+            return await self._bounded(run, phrase)
+        except OverflowError:  # an event of the year 1 or 9999 has no time before or after it
+            return f'"{phrase.text}" lies beyond the years that can be counted.'
+
+    async def _bounded(self, run: Run, phrase: EventPhrase) -> AskedTime | str:
         event = await self._event(run, phrase)
         if isinstance(event, str):
             return event
