@@ -7,7 +7,7 @@ when they are first imported.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 from hindsight_server.settings import Settings, SettingsError, variable_of
 
 if TYPE_CHECKING:
+    from hindsight_server.domain.defence.events import SecurityEvent
     from hindsight_server.engine.jobs import Handler
     from hindsight_server.engine.recall.recaller import Recaller
     from hindsight_server.http.metrics import Metrics
     from hindsight_server.http.services import Services
     from hindsight_server.ports.analyzer import TextAnalyzer
     from hindsight_server.ports.clock import Clock
+    from hindsight_server.ports.detector import SensitiveDetector
     from hindsight_server.ports.embedder import Embedder
     from hindsight_server.ports.extractor import Extractor
     from hindsight_server.ports.records import Operation
@@ -52,6 +54,7 @@ def build_services(settings: Settings) -> Services:
         SettingsError: the file of ranking weights can't be used.
     """
     limit_threads(settings.threads)
+    from hindsight_server.adapters.detect import SensitiveData
     from hindsight_server.adapters.embed import make_embedder
     from hindsight_server.adapters.extract import BuiltinExtractor
     from hindsight_server.adapters.sqlite import SqliteStore
@@ -64,6 +67,7 @@ def build_services(settings: Settings) -> Services:
         analyzer=analyzer,
         extractor=BuiltinExtractor(analyzer),
         clock=SystemClock(),
+        detector=SensitiveData(),
     )
     return _assembled(settings, outside, _recaller(settings, outside))
 
@@ -77,6 +81,7 @@ class _Adapters:
     analyzer: TextAnalyzer
     extractor: Extractor
     clock: Clock
+    detector: SensitiveDetector
 
 
 def _recaller(settings: Settings, outside: _Adapters) -> Recaller:
@@ -92,7 +97,9 @@ def _recaller(settings: Settings, outside: _Adapters) -> Recaller:
 
 
 def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Services:
+    from hindsight_server.domain.defence.policy import read_policy
     from hindsight_server.engine.banks import Banks
+    from hindsight_server.engine.defence.defender import SETTING, Defender
     from hindsight_server.engine.documents import Documents
     from hindsight_server.engine.entities import Entities
     from hindsight_server.engine.graph import Graphs
@@ -110,9 +117,17 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
     from hindsight_server.http.services import Services
 
     store, clock, metrics = outside.store, outside.clock, Metrics()
+    defaults = settings.bank_defaults()
+    defender = Defender(
+        store,
+        outside.detector,
+        clock,
+        default=read_policy(defaults.get(SETTING), SETTING),
+        on_events=lambda events: _count(events, metrics),
+    )
     indexer = Indexer(outside.analyzer, outside.embedder)
     jobs = JobRunner(store, clock)
-    retainer = Retainer(store, outside.extractor, indexer, clock, on_job=jobs.wake)
+    retainer = Retainer(store, outside.extractor, indexer, clock, on_job=jobs.wake, defender=defender)
     jobs.register(RETAIN, _counted(retainer.run_job, metrics))
     return Services(
         store=store,
@@ -122,10 +137,11 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
         graphs=Graphs(store),
         recaller=recaller,
         reflector=Reflector(store, recaller, outside.analyzer, clock),
-        banks=Banks(store, clock),
-        documents=Documents(store, retainer, clock),
-        memories=Memories(store, indexer, clock),
+        banks=Banks(store, clock, defaults),
+        documents=Documents(store, retainer, clock, defender),
+        memories=Memories(store, indexer, clock, defender),
         entities=Entities(store, clock),
+        defender=defender,
         operations=Operations(store, clock, on_job=jobs.wake),
         tags=Tags(store),
         jobs=jobs,
@@ -133,6 +149,11 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
         metrics=metrics,
         admission=Admission(settings.recalls_in_flight),
     )
+
+
+def _count(events: Sequence[SecurityEvent], metrics: Metrics) -> None:
+    for event in events:
+        metrics.defended(event.detector, event.action)
 
 
 def _counted(run_job: Handler, metrics: Metrics) -> Handler:

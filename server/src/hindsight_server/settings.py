@@ -8,10 +8,14 @@ Precedence: command line, `HINDSIGHT_API_*` variable, default. The variables of 
 from __future__ import annotations
 
 import ipaddress
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+from hindsight_server.domain.defence.policy import read_policy
+from hindsight_server.domain.errors import InvalidInput
 
 PREFIX = "HINDSIGHT_API_"
 LOG_LEVELS = ("critical", "error", "warning", "info", "debug")
@@ -45,6 +49,7 @@ class Settings:
         recall_cache_bytes: memory for the banks that were recalled from last, all together; the bank in use is kept
             even above it.
         ranking_weights: a file of weights that ranks instead of the bundled one; None is the bundled one.
+        memory_defense: the policy of banks that set none, as JSON; None is no defence.
 
     Example:
         >>> Settings.from_environment({"HINDSIGHT_API_PORT": "9000"}).port
@@ -62,6 +67,7 @@ class Settings:
     recalls_in_flight: int = field(default=128, metadata=_variable("ADMISSION_RECALL_MAX_IN_FLIGHT"))
     recall_cache_bytes: int = field(default=512 * 1024 * 1024, metadata=_variable("RECALL_CACHE_BYTES"))
     ranking_weights: Path | None = field(default=None, metadata=_variable("RANKING_WEIGHTS"))
+    memory_defense: str | None = field(default=None, metadata=_variable("MEMORY_DEFENSE"))
 
     def __post_init__(self) -> None:
         _check_choice(self, "log_level", LOG_LEVELS)
@@ -70,12 +76,31 @@ class Settings:
         _check_range(self, "threads", 1, 256)
         _check_range(self, "max_body_bytes", 1024, 2**40)
         _check_range(self, "recalls_in_flight", 0, 2**31)
+        self.bank_defaults()
         _check_range(self, "recall_cache_bytes", 0, 2**50)
         if self.api_key is None and not is_loopback(self.host):
             raise SettingsError(
                 f"refusing to listen on {self.host} without a key: others could read and change every memory. "
                 f"Set {variable_of('api_key')}, or listen on 127.0.0.1."
             )
+
+    def bank_defaults(self) -> dict[str, Any]:
+        """Settings of banks that set none themselves, by their names in a bank's config.
+
+        Raises:
+            SettingsError: one can't be used; the message names the field.
+        """
+        if self.memory_defense is None:
+            return {}
+        variable = variable_of("memory_defense")
+        try:
+            value = json.loads(self.memory_defense)
+            if not isinstance(value, dict):
+                raise InvalidInput(f"{variable} must be a JSON object.")
+            read_policy(value, variable)
+        except (ValueError, InvalidInput) as problem:
+            raise SettingsError(f"{variable} can't be used: {problem}") from problem
+        return {"memory_defense": value}
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str], **given: Any) -> Settings:

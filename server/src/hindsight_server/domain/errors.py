@@ -2,7 +2,8 @@
 
     HindsightServerError
     ├── InvalidInput            the request can't be carried out as written (HTTP 422)
-    │   └── BadRequest          well-formed, but not possible with this configuration (HTTP 400)
+    │   ├── BadRequest          well-formed, but not possible with this configuration (HTTP 400)
+    │   └── Blocked             the bank's memory defence lets nothing of it in (HTTP 422, with the violations)
     ├── NotFound                the named thing does not exist (HTTP 404)
     │   └── BankNotFound
     ├── Conflict                the id belongs to something else, or the state forbids it (HTTP 409)
@@ -19,6 +20,12 @@ HTTP status codes are given in one file only, `http/errors.py`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hindsight_server.domain.defence.events import Violation
 
 
 class HindsightServerError(Exception):
@@ -40,6 +47,18 @@ class InvalidInput(HindsightServerError):
 
 class BadRequest(InvalidInput):
     """Well-formed, but not possible with this configuration."""
+
+
+class Blocked(InvalidInput):
+    """The bank's memory defence lets nothing of the request in.
+
+    Args:
+        violations: why, for each item; they hold nothing of what was found.
+    """
+
+    def __init__(self, violations: Sequence[Violation]) -> None:
+        super().__init__("Memory defence of this bank refused everything in the request; nothing was stored.")
+        self.violations = tuple(violations)
 
 
 class NotFound(HindsightServerError):

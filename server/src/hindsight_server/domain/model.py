@@ -143,6 +143,7 @@ class RetainItem:
 
     `timestamp` is None for an item stored without any time; otherwise aware, "now" already filled in.
     `document_id` is always set: the caller's, or one made for this item; `document_given` says which.
+    `receipt_uri` is where the caller keeps the proof of what was retained; it is kept and handed back.
     """
 
     content: str
@@ -156,6 +157,7 @@ class RetainItem:
     update_mode: UpdateMode = UpdateMode.REPLACE
     observation_scopes: object | None = None
     strategy: str | None = None
+    receipt_uri: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

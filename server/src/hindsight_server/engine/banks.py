@@ -52,13 +52,17 @@ class BankConfig:
 class Banks:
     """Use cases on banks. The mission and the traits are settings; the bank's profile repeats them.
 
+    Args:
+        defaults: settings of banks that set none themselves, where the server was given any.
+
     Example:
         >>> bank = await banks.put("ann", BankInput(config={"disposition_empathy": 5}))
         >>> bank.empathy
         5
     """
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, defaults: Mapping[str, Any] | None = None) -> None:
+        self._defaults = defaults or {}
         self._store = store
         self._clock = clock
 
@@ -94,20 +98,25 @@ class Banks:
 
     async def config(self, bank_id: str) -> BankConfig:
         """Raises BankNotFound."""
-        return _config(await self._store.get_bank(bank_id))
+        return self._config(await self._store.get_bank(bank_id))
 
     async def update_config(self, bank_id: str, updates: Mapping[str, Any]) -> BankConfig:
         """Merge settings into the bank's own; null resets one to its default. Raises BankNotFound, InvalidInput."""
         changed = _cleaned(settings.checked_updates(updates))
         await self._store.get_bank(bank_id)
-        return _config(await self._store.save_bank(bank_id, _change(changed), self._clock.now()))
+        return self._config(await self._store.save_bank(bank_id, _change(changed), self._clock.now()))
 
     async def reset_config(self, bank_id: str) -> BankConfig:
         """Drop all of the bank's own settings. Raises BankNotFound."""
         await self._store.get_bank(bank_id)
         profile = _profile({_MISSION: None, **{f"disposition_{trait}": None for trait in _TRAITS}})
         change = BankChange(config={}, replace_config=True, **profile)
-        return _config(await self._store.save_bank(bank_id, change, self._clock.now()))
+        return self._config(await self._store.save_bank(bank_id, change, self._clock.now()))
+
+    def _config(self, bank: Bank) -> BankConfig:
+        overrides = dict(bank.config)
+        resolved = settings.resolve({**self._defaults, **overrides})
+        return BankConfig(bank.bank_id, resolved, overrides, settings.not_applied(overrides))
 
     async def _save(self, bank_id: str, given: BankInput) -> Bank:
         wanted = {name: value for name, value in given.config.items() if value is not None}
@@ -134,11 +143,6 @@ def _profile(updates: Mapping[str, Any]) -> dict[str, Any]:
             value = updates[key]
             profile[trait] = settings.CONFIG_KEYS[key].default if value is None else value
     return profile
-
-
-def _config(bank: Bank) -> BankConfig:
-    overrides = dict(bank.config)
-    return BankConfig(bank.bank_id, settings.resolve(overrides), overrides, settings.not_applied(overrides))
 
 
 def _cleaned(value: Any) -> Any:

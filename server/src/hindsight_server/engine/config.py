@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hindsight_server.domain.defence.policy import read_policy
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.ports.extractor import ExtractionOptions
 
@@ -108,7 +109,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
 }
 
 _APPLIED = frozenset(
-    {"retain_extraction_mode", "retain_chunk_size", "retain_default_strategy", "retain_strategies"}
+    {"memory_defense", "retain_extraction_mode", "retain_chunk_size", "retain_default_strategy", "retain_strategies"}
     | {"enable_text_search", "enable_temporal_retrieval", "enable_graph_retrieval", "enable_reranking"}
     | {name for name in CONFIG_KEYS if name.startswith("recall_")}
 )
@@ -193,6 +194,8 @@ def _check(name: str, value: Any) -> None:
         raise InvalidInput(f"{name} must be {bounds}.", field=field)
     if name == "retain_strategies":
         _check_strategies(value, field)
+    if name == "memory_defense":
+        read_policy(value, field)
 
 
 def _fits(value: Any, types: tuple[type, ...]) -> bool:

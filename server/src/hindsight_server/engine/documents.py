@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.domain.ids import bank_of_chunk
+from hindsight_server.engine.defence import Defender, NoDefence
 from hindsight_server.engine.retain import Retainer, RetainLimits
 from hindsight_server.engine.retain.items import check_scopes, check_tag
 from hindsight_server.ports.clock import Clock
@@ -16,7 +17,10 @@ from hindsight_server.ports.store import Store
 class Documents:
     """Use cases on documents; all raise BankNotFound for an unknown bank and NotFound for an unknown document."""
 
-    def __init__(self, store: Store, retainer: Retainer, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, retainer: Retainer, clock: Clock, defender: Defender | NoDefence | None = None
+    ) -> None:
+        self._defender = defender or NoDefence()
         self._store = store
         self._retainer = retainer
         self._clock = clock
@@ -50,6 +54,7 @@ class Documents:
 
         Raises:
             InvalidInput: nothing to change was given, or a tag is blank.
+            Blocked: the bank's memory defence keeps them out.
         """
         if tags is None and observation_scopes is None:
             raise InvalidInput("Give 'tags' or 'observation_scopes'; an empty list of tags clears them.", field="tags")
@@ -58,6 +63,7 @@ class Documents:
             limits = RetainLimits()
             checked = tuple(dict.fromkeys(check_tag(tag, f"tags[{i}]", limits) for i, tag in enumerate(tags)))
         scopes = check_scopes(observation_scopes, "observation_scopes")
+        checked, scopes = await self._defender.retagged(bank_id, document_id, checked, scopes)
         return await self._store.update_document(
             bank_id, document_id, checked, self._clock.now(), observation_scopes=scopes
         )

@@ -20,6 +20,7 @@ from hindsight_server.http import (
     recall,
     reflect,
     retain,
+    security,
 )
 from hindsight_server.http.gateway import Gateway
 from hindsight_server.http.routes import Handler, add_routes
@@ -31,7 +32,7 @@ DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
 def all_handlers() -> dict[str, Handler]:
     """Every operation that is served, by its id in the API."""
     handlers: dict[str, Handler] = {}
-    for noun in (health, retain, recall, reflect, memories, graph, banks, documents, entities, operations):
+    for noun in (health, retain, recall, reflect, memories, graph, banks, documents, entities, operations, security):
         handlers |= noun.HANDLERS
     return handlers
 

@@ -157,7 +157,8 @@ def _document(bank_id: str, document: Document) -> shapes.DocumentResponse:
 
 
 def _retain_params(document: Document) -> dict[str, Any] | None:
-    return {"context": document.context} if document.context is not None else None
+    kept = {"context": document.context, "receipt_uri": document.receipt_uri}
+    return {name: value for name, value in kept.items() if value is not None} or None
 
 
 def _chunk(chunk: Chunk) -> shapes.ChunkResponse:

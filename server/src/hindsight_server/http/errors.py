@@ -6,6 +6,7 @@ import logging
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 STATUSES: dict[type[errors.HindsightServerError], int] = {
     errors.InvalidInput: 422,
     errors.BadRequest: 400,
+    errors.Blocked: 422,
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.Overloaded: 503,
@@ -54,6 +56,9 @@ async def _domain_error(request: Request, error: Exception) -> Response:
         logger.warning("answered %d: %s", status, error)
     elif status >= 500:
         logger.error("answered %d: %s", status, error, exc_info=error)
+    if isinstance(error, errors.Blocked):
+        violations = [asdict(violation) for violation in error.violations]
+        return error_response(status, {"message": str(error), "violations": violations})
     if isinstance(error, errors.InvalidInput) and error.field and status == 422:
         return error_response(status, [_row("value_error", _place(request, error.field), str(error))], headers)
     return error_response(status, str(error), headers)

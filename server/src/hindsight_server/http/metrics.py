@@ -30,6 +30,7 @@ class Metrics:
         self._seconds: dict[str, float] = defaultdict(float)
         self._degraded: Counter[str] = Counter()
         self._documents: Counter[str] = Counter()
+        self._defended: Counter[tuple[str, str]] = Counter()
         self._in_flight = 0
 
     @contextmanager
@@ -56,6 +57,10 @@ class Metrics:
         """Count the documents of a retain, and those of them that gave no fact."""
         self._documents.update(stored=documents - no_facts, no_facts=no_facts)
 
+    def defended(self, detector: str, action: str) -> None:
+        """Count a decision of memory defence."""
+        self._defended[detector, action] += 1
+
     @property
     def uptime_seconds(self) -> float:
         return time.time() - self.started
@@ -74,6 +79,9 @@ class Metrics:
         lines.append("# TYPE hindsight_retain_documents_total counter")
         for outcome, count in sorted(self._documents.items()):
             lines.append(f'hindsight_retain_documents_total{{outcome="{outcome}"}} {count}')
+        lines.append("# TYPE hindsight_memory_defense_total counter")
+        for (detector, action), count in sorted(self._defended.items()):
+            lines.append(f'hindsight_memory_defense_total{{detector="{detector}",action="{action}"}} {count}')
         times = os.times()
         for kind, name, value in (
             ("gauge", "hindsight_http_requests_in_flight", f"{self._in_flight}"),

@@ -15,9 +15,17 @@ from hindsight_server.http.wire import requests as wire
 from hindsight_server.http.wire import responses as shapes
 
 
-async def retain(
-    request: Request, bank_id: BankId, body: Annotated[wire.RetainRequest, Body(wire.RetainRequest)]
-) -> Response:
+class ReceiptedItem(wire.MemoryItem):
+    """Our extension of an item: where the caller keeps the proof of what is retained."""
+
+    receipt_uri: str | None = None
+
+
+class RetainBody(wire.RetainRequest):
+    items: list[ReceiptedItem]  # type: ignore[assignment]
+
+
+async def retain(request: Request, bank_id: BankId, body: Annotated[RetainBody, Body(RetainBody)]) -> Response:
     served = services(request)
     items = await offloaded(len(body.items), lambda: [item_input(item) for item in body.items])
     outcome = await served.retainer.retain(
@@ -49,6 +57,7 @@ def item_input(item: wire.MemoryItem) -> ItemInput:
         update_mode=item.update_mode,
         observation_scopes=item.observation_scopes,
         strategy=item.strategy,
+        receipt_uri=item.receipt_uri if isinstance(item, ReceiptedItem) else None,
     )
 
 
@@ -70,4 +79,4 @@ def retain_answer(outcome: RetainOutcome) -> shapes.RetainResponse:
     }
 
 
-HANDLERS = {"retain_memories": Handler(retain, shapes.RetainResponse, wire.RetainRequest)}
+HANDLERS = {"retain_memories": Handler(retain, shapes.RetainResponse, RetainBody)}

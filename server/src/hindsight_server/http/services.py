@@ -15,6 +15,7 @@ from hindsight_server.http.metrics import Metrics
 
 if TYPE_CHECKING:
     from hindsight_server.engine.banks import Banks
+    from hindsight_server.engine.defence import Defender
     from hindsight_server.engine.documents import Documents
     from hindsight_server.engine.entities import Entities
     from hindsight_server.engine.graph import Graphs
@@ -50,6 +51,7 @@ class Services:
     memories: Memories
     entities: Entities
     operations: Operations
+    defender: Defender
     tags: Tags
     jobs: JobRunner
     repair: VectorRepair

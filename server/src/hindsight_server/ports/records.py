@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from hindsight_server.domain.defence.events import SecurityEvent
 from hindsight_server.domain.model import EntityMention, ExtractedFact, FactState, FactType, UpdateMode
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.ports.embedder import Encoding
@@ -129,6 +130,7 @@ class DocumentWrite:
         source: how the part was retained (JSON-able), kept beside its text and handed back by `document_parts`.
         expected_hash: with `REPLACE`, the document's content hash as the writer read it; `StaleDocument` is raised when
             it has another one by now. None does not look.
+        receipt_uri: where the caller keeps the proof of it; the document keeps that of its latest part with one.
     """
 
     document_id: str
@@ -146,6 +148,7 @@ class DocumentWrite:
     observation_scopes: object | None = None
     source: Mapping[str, Any] = field(default_factory=dict)
     expected_hash: str | None = None
+    receipt_uri: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +163,7 @@ class RetainWrite:
             own write stored; only their facts are new and take the places of the job's pending ones, whatever was
             appended to the document meanwhile. A document that was replaced or deleted since is left alone. NotFound is
             raised when the job is gone, Conflict when it was cancelled. `operation` then brings the job's result.
+        security_events: what memory defence decided about it; kept unless the write is a replay.
     """
 
     bank_id: str
@@ -168,6 +172,7 @@ class RetainWrite:
     operation: Operation | None = None
     finishes: str | None = None
     bank_created_at: datetime | None = None
+    security_events: tuple[SecurityEvent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,6 +264,7 @@ class Document:
     fact_count: int
     observation_scopes: object | None = None
     text: str | None = None
+    receipt_uri: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

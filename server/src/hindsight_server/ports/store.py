@@ -41,9 +41,10 @@ from hindsight_server.ports.records import (
     RetainWrite,
     Snapshot,
 )
+from hindsight_server.ports.security import SecurityStore
 
 
-class Store(Protocol):
+class Store(SecurityStore, Protocol):
     async def open(self) -> None:
         """Open the data folder or database, migrating it. Raises DataFolderError; changes nothing when it fails.
 

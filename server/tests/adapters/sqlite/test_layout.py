@@ -34,6 +34,7 @@ _WHOLE_BANK = {
     *("entities.count", "entities.list", "entities.count_tagged", "entities.list_tagged", "facts.seqs_of_type"),
     *("entities.groups", "entities.mentions_of_facts", "forgetting.documents_of_tag_sets"),
     *("facts.count", "facts.list", "facts.list_by_time", "facts.tag_sets", "facts.recallable_tag_sets"),
+    *("security.count", "security.list", "security.next_number"),
     *("operations.count", "operations.list", "operations.drop_pointless", "snapshots.forget_removed"),
 }
 _ALL = {f"{name}.{statement}": text for name in _SQL_FILES for statement, text in statements(name).items()}

@@ -17,6 +17,8 @@ from hindsight_server.ports.records import Bank, BankChange, BankStats, Page
 
 # Children before their parents.
 _TABLES = (
+    "security_events",
+    "document_receipts",
     "token_vectors",
     "vectors",
     "unencoded",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import apsw
 
 from hindsight_server.adapters.sqlite.queries import all_rows, column, one_row, scalar
+from hindsight_server.adapters.sqlite.security import receipts
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.tags import matching_document_tag_sets
 from hindsight_server.adapters.sqlite.values import from_json, moment, to_json, to_micros
@@ -36,7 +38,9 @@ def get_document(connection: apsw.Connection, bank_id: str, document_id: str) ->
     if row is None:
         raise no_document(bank_id, document_id)
     texts = column(connection, "documents.texts", (bank_id, document_id))
-    return _document(row, join_parts(texts))
+    return replace(
+        _document(row, join_parts(texts)), receipt_uri=receipts(connection, bank_id, [document_id]).get(document_id)
+    )
 
 
 def document_parts(connection: apsw.Connection, bank_id: str, document_id: str) -> list[DocumentPart]:
@@ -64,7 +68,11 @@ def list_documents(
     }
     total = scalar(connection, "documents.count", values)
     rows = connection.execute(sql("documents.list"), values | {"limit": limit, "offset": offset})
-    return Page(tuple(_document(row, None) for row in rows), total, limit, offset)
+    found = [_document(row, None) for row in rows]
+    kept = receipts(connection, bank_id, [document.document_id for document in found])
+    if kept:
+        found = [replace(document, receipt_uri=kept.get(document.document_id)) for document in found]
+    return Page(tuple(found), total, limit, offset)
 
 
 def get_chunks(connection: apsw.Connection, bank_id: str, chunk_ids: Sequence[str]) -> list[Chunk]:

@@ -28,6 +28,7 @@ from hindsight_server.adapters.sqlite import (
 )
 from hindsight_server.adapters.sqlite.images import Images
 from hindsight_server.adapters.sqlite.opened import OpenedFolder
+from hindsight_server.adapters.sqlite.security import SecurityRows
 from hindsight_server.domain.errors import HindsightServerError, NotFound
 from hindsight_server.domain.ids import bank_of_chunk
 from hindsight_server.domain.model import Fact
@@ -66,7 +67,7 @@ _LOG_BUSY_SECONDS = 0.5
 Call = Callable[Concatenate[apsw.Connection, P], T]
 
 
-class SqliteStore:
+class SqliteStore(SecurityRows):
     """`Store` in a data folder: ``memory.db`` (with SQLite's own files beside it) and a lock file.
 
     Writes run one after another on one thread and are on the disk when they return; reads run on a few others, each in

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +17,7 @@ from hindsight_server.engine.retain.types import ItemInput, RetainLimits
 from hindsight_server.engine.times import parse_time
 
 _UNSET = "unset"
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 _SCOPE_WORDS = ("per_tag", "combined", "all_combinations", "shared")
 
 
@@ -68,6 +70,8 @@ def fingerprint(items: Sequence[CheckedItem]) -> str:
         scopes = json.dumps(item.observation_scopes, sort_keys=True)
         document_id = item.document_id if item.document_given else None
         rest = repr((item.content, document_id, item.update_mode.value, item.strategy, scopes))
+        if item.receipt_uri is not None:
+            rest += repr(item.receipt_uri)
         digest.update(f"{checked.signature()}\0{rest}\0".encode())
     return digest.hexdigest()
 
@@ -98,6 +102,7 @@ def _check(given: ItemInput, path: str, new_document_id: str, request: _Request)
         update_mode=_mode(given.update_mode, document_id, path),
         observation_scopes=check_scopes(given.observation_scopes, f"{path}.observation_scopes"),
         strategy=given.strategy or None,
+        receipt_uri=_uri(given.receipt_uri, f"{path}.receipt_uri", limits),
     )
     return CheckedItem(item, given_time)
 
@@ -154,6 +159,15 @@ def _timestamp(value: datetime | str | None, field: str, now: datetime) -> tuple
         return None, _UNSET
     parsed = parse_time(value, field)
     return parsed, parsed.isoformat()
+
+
+def _uri(given: str | None, field: str, limits: RetainLimits) -> str | None:
+    if given is None or not given.strip():
+        return None
+    uri = _short(given, field, limits.uri_chars)
+    if not _URI.fullmatch(uri):
+        raise InvalidInput(f"{field} must be a URI, such as https://...: a scheme, a colon, no spaces.", field=field)
+    return uri
 
 
 def _metadata(given: Mapping[str, Any] | None, field: str, limits: RetainLimits) -> dict[str, str]:

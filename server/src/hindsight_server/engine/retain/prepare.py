@@ -162,6 +162,7 @@ def _document(part: Part, extraction: Extraction, hashes: _Hashes, indexer: Inde
         kept_hashes=frozenset(hashes.kept),
         observation_scopes=item.observation_scopes,
         source=to_source(part.checked),
+        receipt_uri=item.receipt_uri,
         expected_hash=part.expected_hash,
     )
 

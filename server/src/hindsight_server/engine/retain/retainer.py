@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from hindsight_server.domain.defence.events import SecurityEvent
 from hindsight_server.domain.errors import BankNotFound, InvalidInput, StaleDocument
 from hindsight_server.domain.identity import made_document_id
 from hindsight_server.domain.ids import new_id
 from hindsight_server.domain.model import FactState, UpdateMode
 from hindsight_server.engine import config as settings
+from hindsight_server.engine.defence import Defender, NoDefence
 from hindsight_server.engine.indexing import Indexer
 from hindsight_server.engine.offload import offloaded
 from hindsight_server.engine.retain.items import CheckedItem, check_bank_id, check_items, fingerprint
@@ -51,6 +53,7 @@ class Retainer:
 
     Args:
         on_job: called after a job was added, so that a worker looks at once.
+        defender: what items go through before anything else is done with them; None lets all in as they are.
 
     Example:
         >>> outcome = await retainer.retain("ann", [ItemInput(content="Ann moved to Oslo in 2015.")])
@@ -65,14 +68,14 @@ class Retainer:
         indexer: Indexer,
         clock: Clock,
         *,
-        limits: RetainLimits | None = None,
         on_job: Callable[[], None] = lambda: None,
+        defender: Defender | NoDefence | None = None,
     ) -> None:
+        self._defender = defender or NoDefence()
         self._store = store
         self._extractor = extractor
         self._indexer = indexer
         self._clock = clock
-        self._limits = limits or RetainLimits()
         self._on_job = on_job
 
     async def retain(
@@ -86,6 +89,8 @@ class Retainer:
     ) -> RetainOutcome:
         """Store items into a bank, which is created when it is not there. All of them are stored, or none.
 
+        Those that the bank's memory defence keeps out count as not given.
+
         Args:
             run_async: store the words at once and leave extraction and vectors to a job.
             operation_id: a UUID that names this request. The same request again returns the first one's outcome and
@@ -94,6 +99,7 @@ class Retainer:
 
         Raises:
             InvalidInput: an item can't be stored; the error names it and its field.
+            Blocked: memory defence keeps all of them out.
             Conflict: the operation id names a different request, or the bank was deleted meanwhile.
         """
         check_bank_id(bank_id)
@@ -102,18 +108,21 @@ class Retainer:
         def new_document_id(index: int) -> str:
             return made_document_id(bank_id=bank_id, operation_id=operation_id, item_index=index)
 
-        def check() -> tuple[list[CheckedItem], str]:
-            checked = check_items(items, document_tags, new_document_id, self._clock.now(), self._limits)
-            return checked, fingerprint(checked) if operation_id else ""
+        def check() -> list[CheckedItem]:
+            return check_items(items, document_tags, new_document_id, self._clock.now(), RetainLimits())
 
-        checked, asked = await offloaded(_size(items), check)
+        checked = await offloaded(_size(items), check)
+        bank = await self._bank(bank_id)
+        screened = await self._defender.screen(bank, checked)
+        # Taken of what defence leaves, so that not even the hash of a secret is kept.
+        asked = await offloaded(_size(items), lambda: fingerprint(screened.items)) if operation_id else ""
         if operation_id and (known := await self._known(bank_id, operation_id)) and known.fingerprint == asked:
             return _replayed(bank_id, known, run_async)
-        bank = await self._bank(bank_id)
-        planned = await offloaded(len(checked), lambda: _plan(bank, checked))
         if run_async:
             operation_id = operation_id or new_id()
-        request = _Request(bank_id, bank.created_at if bank else None, asked, operation_id, run_async)
+        allowed = await self._defender.settle(bank_id, screened, operation_id)
+        planned = await offloaded(len(checked), lambda: _plan(bank, allowed.items))
+        request = _Request(bank_id, bank.created_at if bank else None, asked, operation_id, run_async, allowed.events)
         for attempt in range(1, _TRIES + 1):
             parts = planned if attempt == _TRIES else await self._with_stored_hashes(bank_id, planned)
             try:
@@ -238,10 +247,12 @@ class Retainer:
                 now=now,
                 operation=operation,
                 bank_created_at=request.bank_created_at,
+                security_events=request.events,
             )
         )
         if stored.replayed and stored.operation:
             return _replayed(bank_id, stored.operation, run_async)
+        self._defender.told(request.events)
         if run_async:
             self._on_job()
         return _outcome(bank_id, len(parts), run_async, operation_id, result)
@@ -305,6 +316,7 @@ class _Request:
     fingerprint: str
     operation_id: str | None
     run_async: bool
+    events: tuple[SecurityEvent, ...]
 
 
 def _size(items: Sequence[ItemInput]) -> int:

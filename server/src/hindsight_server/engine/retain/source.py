@@ -22,6 +22,7 @@ def to_source(checked: CheckedItem) -> dict[str, Any]:
         "tags": list(item.tags),
         "observation_scopes": item.observation_scopes,
         "strategy": item.strategy,
+        "receipt_uri": item.receipt_uri,
     }
     source.update({name: value for name, value in optional.items() if value})
     return source
@@ -44,5 +45,6 @@ def from_source(text: str, document_id: str, source: Mapping[str, Any]) -> Check
         update_mode=UpdateMode.REPLACE,
         observation_scopes=source.get("observation_scopes"),
         strategy=source.get("strategy"),
+        receipt_uri=source.get("receipt_uri"),
     )
     return CheckedItem(item, source.get("given_time", ""))

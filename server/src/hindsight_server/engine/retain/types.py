@@ -21,6 +21,7 @@ class ItemInput:
         resolve_entities: False takes the names of `entities` literally.
         update_mode: ``replace`` (default) or ``append``.
         strategy: a name among the bank's ``retain_strategies``.
+        receipt_uri: where the caller keeps the proof of what is retained; kept with the document and handed back.
     """
 
     content: str | Sequence[Mapping[str, Any]]
@@ -34,6 +35,7 @@ class ItemInput:
     update_mode: str | None = None
     observation_scopes: object | None = None
     strategy: str | None = None
+    receipt_uri: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +47,14 @@ class RetainLimits:
         content_chars: characters of one item's content.
         short_chars: characters of an id, a tag, a metadata key or an entity name.
         tags: tags of one item.
+        uri_chars: characters of a URI.
     """
 
     items: int = 10_000
     content_chars: int = 4_000_000
     short_chars: int = 1_000
     tags: int = 200
+    uri_chars: int = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +62,7 @@ class RetainOutcome:
     """What a retain did.
 
     Args:
+        items_count: items stored; those that memory defence kept out are not among them.
         run_async: whether the extraction is left to a job; then `operation_id` names it.
         operation_id: the job's id, or the one that the caller gave; else None.
         document_ids: of the items, in their order (an item without one got its own).

@@ -22,6 +22,7 @@ from hindsight_server.testing.store_contract.operations import ForgettingContrac
 from hindsight_server.testing.store_contract.recall import RecallContract
 from hindsight_server.testing.store_contract.restart import RestartContract
 from hindsight_server.testing.store_contract.retaining import FinishContract, RetainContract
+from hindsight_server.testing.store_contract.security import SecurityContract
 
 
 class StoreContract(
@@ -37,6 +38,7 @@ class StoreContract(
     ForgetContract,
     ConcurrencyContract,
     RestartContract,
+    SecurityContract,
 ):
     """All of them."""
 

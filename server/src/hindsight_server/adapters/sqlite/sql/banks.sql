@@ -112,3 +112,9 @@ DELETE FROM operations WHERE bank_id = ?
 
 -- name: delete
 DELETE FROM banks WHERE bank_id = ?
+
+-- name: delete_security_events
+DELETE FROM security_events WHERE bank_id = ?
+
+-- name: delete_document_receipts
+DELETE FROM document_receipts WHERE bank_id = ?
