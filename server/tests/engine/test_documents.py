@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -82,6 +83,17 @@ async def test_appended_json_arrays_become_one(engine: Engine) -> None:
     document = await engine.documents.get("b", "d")
     assert document.text == '[{"speaker": "Ann", "text": "I am Ann."}, {"speaker": "Bob", "text": "I am Bob."}]'
     assert await engine.texts("b") == ["Ann: I am Ann.", "Bob: I am Bob."]
+    # An element alone joins them too.
+    await engine.retain(
+        "b", [ItemInput(content='{"speaker": "Eve", "text": "Hi."}', document_id="d", update_mode="append")]
+    )
+    turns = json.loads((await engine.documents.get("b", "d")).text or "")
+    assert [turn["speaker"] for turn in turns] == ["Ann", "Bob", "Eve"]
+    # What is no JSON goes below, as text.
+    for text in ("Ann: a note.", '[{"speaker": "Bob", "text": "Late."}]'):
+        await engine.retain("b", [ItemInput(content=text, document_id="d", update_mode="append")])
+    lines = ((await engine.documents.get("b", "d")).text or "").split("\n")
+    assert [json.loads(lines[0]), lines[1:]] == [turns, ["Ann: a note.", '[{"speaker": "Bob", "text": "Late."}]']]
 
 
 @pytest.mark.parametrize("run_async", [False, True])
