@@ -16,6 +16,7 @@ from hindsight_server.settings import Settings, SettingsError, variable_of
 
 if TYPE_CHECKING:
     from hindsight_server.domain.defence.events import SecurityEvent
+    from hindsight_server.engine.defence import Defender
     from hindsight_server.engine.jobs import Handler
     from hindsight_server.engine.recall.recaller import Recaller
     from hindsight_server.http.metrics import Metrics
@@ -97,9 +98,7 @@ def _recaller(settings: Settings, outside: _Adapters) -> Recaller:
 
 
 def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Services:
-    from hindsight_server.domain.defence.policy import read_policy
     from hindsight_server.engine.banks import Banks
-    from hindsight_server.engine.defence.defender import SETTING, Defender
     from hindsight_server.engine.documents import Documents
     from hindsight_server.engine.entities import Entities
     from hindsight_server.engine.graph import Graphs
@@ -117,14 +116,7 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
     from hindsight_server.http.services import Services
 
     store, clock, metrics = outside.store, outside.clock, Metrics()
-    defaults = settings.bank_defaults()
-    defender = Defender(
-        store,
-        outside.detector,
-        clock,
-        default=read_policy(defaults.get(SETTING), SETTING),
-        on_events=lambda events: _count(events, metrics),
-    )
+    defender = _defender(settings, outside, metrics)
     indexer = Indexer(outside.analyzer, outside.embedder)
     jobs = JobRunner(store, clock)
     retainer = Retainer(store, outside.extractor, indexer, clock, on_job=jobs.wake, defender=defender)
@@ -137,7 +129,7 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
         graphs=Graphs(store),
         recaller=recaller,
         reflector=Reflector(store, recaller, outside.analyzer, clock),
-        banks=Banks(store, clock, defaults),
+        banks=Banks(store, clock, settings.bank_defaults()),
         documents=Documents(store, retainer, clock, defender),
         memories=Memories(store, indexer, clock, defender),
         entities=Entities(store, clock),
@@ -151,9 +143,16 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
     )
 
 
-def _count(events: Sequence[SecurityEvent], metrics: Metrics) -> None:
-    for event in events:
-        metrics.defended(event.detector, event.action)
+def _defender(settings: Settings, outside: _Adapters, metrics: Metrics) -> Defender:
+    from hindsight_server.domain.defence.policy import read_policy
+    from hindsight_server.engine.defence.defender import SETTING, Defender
+
+    def count(events: Sequence[SecurityEvent]) -> None:
+        for event in events:
+            metrics.defended(event.detector, event.action)
+
+    default = read_policy(settings.bank_defaults().get(SETTING), SETTING)
+    return Defender(outside.store, outside.detector, outside.clock, default=default, on_events=count)
 
 
 def _counted(run_job: Handler, metrics: Metrics) -> Handler:

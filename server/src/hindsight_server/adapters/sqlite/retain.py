@@ -31,7 +31,7 @@ from hindsight_server.adapters.sqlite.replacing import (
     replacements_in,
     stamps,
 )
-from hindsight_server.adapters.sqlite.security import add_events, write_receipts
+from hindsight_server.adapters.sqlite.security import write_defence
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, from_micros, to_json
@@ -62,8 +62,7 @@ def write_retain(connection: apsw.Connection, write: RetainWrite) -> RetainResul
     documents = _DocumentWriter(session)
     if documents.write_all(write.documents, write.operation):
         session.save(documents=True)
-    write_receipts(connection, write.bank_id, write.documents)
-    add_events(connection, write.bank_id, write.security_events, write.now)
+    write_defence(connection, write)
     operation = write.operation
     if operation is not None:
         ids = [document.document_id for document in write.documents]

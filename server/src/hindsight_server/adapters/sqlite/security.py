@@ -14,7 +14,7 @@ from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, moment, to_json, to_micros
 from hindsight_server.domain.defence.events import Found, SecurityEvent
 from hindsight_server.domain.model import UpdateMode
-from hindsight_server.ports.records import DocumentWrite
+from hindsight_server.ports.records import RetainWrite
 from hindsight_server.ports.security import MOST_EVENTS, EventFilter, EventPage
 
 P = ParamSpec("P")
@@ -82,10 +82,11 @@ def receipts(connection: apsw.Connection, bank_id: str, document_ids: Iterable[s
     return dict(all_rows(connection, "security.receipts", wanted))
 
 
-def write_receipts(connection: apsw.Connection, bank_id: str, documents: Iterable[DocumentWrite]) -> None:
-    """Keep what the parts of a retain bring; a document that begins anew loses the receipt of before."""
-    for document in documents:
-        key = (bank_id, document.document_id)
+def write_defence(connection: apsw.Connection, write: RetainWrite) -> None:
+    """Keep the events and receipts of a retain; a document that begins anew loses the receipt of before."""
+    add_events(connection, write.bank_id, write.security_events, write.now)
+    for document in write.documents:
+        key = (write.bank_id, document.document_id)
         if document.receipt_uri is not None:
             connection.execute(sql("security.write_receipt"), (*key, document.receipt_uri))
         elif document.mode is UpdateMode.REPLACE:

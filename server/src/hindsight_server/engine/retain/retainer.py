@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -112,25 +113,18 @@ class Retainer:
             return check_items(items, document_tags, new_document_id, self._clock.now(), RetainLimits())
 
         checked = await offloaded(_size(items), check)
-        bank = await self._bank(bank_id)
+        bank = await _bank(self._store, bank_id)
         screened = await self._defender.screen(bank, checked)
         # Taken of what defence leaves, so that not even the hash of a secret is kept.
         asked = await offloaded(_size(items), lambda: fingerprint(screened.items)) if operation_id else ""
-        if operation_id and (known := await self._known(bank_id, operation_id)) and known.fingerprint == asked:
+        if operation_id and (known := await _known(self._store, bank_id, operation_id)) and known.fingerprint == asked:
             return _replayed(bank_id, known, run_async)
         if run_async:
             operation_id = operation_id or new_id()
         allowed = await self._defender.settle(bank_id, screened, operation_id)
         planned = await offloaded(len(checked), lambda: _plan(bank, allowed.items))
         request = _Request(bank_id, bank.created_at if bank else None, asked, operation_id, run_async, allowed.events)
-        for attempt in range(1, _TRIES + 1):
-            parts = planned if attempt == _TRIES else await self._with_stored_hashes(bank_id, planned)
-            try:
-                return await self._write(request, parts)
-            except StaleDocument:
-                if attempt == _TRIES:
-                    raise
-        raise AssertionError("unreachable")
+        return await self._persist(request, planned)
 
     async def reprocess(self, bank_id: str, document_id: str) -> Operation:
         """Add a job that extracts a stored document again, with the bank's settings of then.
@@ -214,8 +208,15 @@ class Retainer:
         items = [from_source(part.text, document_id, part.source) for part in stored]
         if {tag for one in items for tag in one.item.tags} != set(document.tags):
             items = [replace(one, item=replace(one.item, tags=document.tags)) for one in items]
-        parts = _plan(await self._bank(bank_id), items)
+        parts = _plan(await _bank(self._store, bank_id), items)
         return [replace(parts[0], expected_hash=document.content_hash), *parts[1:]]
+
+    async def _persist(self, request: _Request, planned: Sequence[Part]) -> RetainOutcome:
+        """Write the parts, again when another writer changed their documents meanwhile."""
+        for _ in range(_TRIES - 1):
+            with contextlib.suppress(StaleDocument):
+                return await self._write(request, await self._with_stored_hashes(request.bank_id, planned))
+        return await self._write(request, planned)
 
     async def _write(self, request: _Request, parts: Sequence[Part]) -> RetainOutcome:
         bank_id, operation_id, run_async = request.bank_id, request.operation_id, request.run_async
@@ -256,18 +257,6 @@ class Retainer:
         if run_async:
             self._on_job()
         return _outcome(bank_id, len(parts), run_async, operation_id, result)
-
-    async def _known(self, bank_id: str, operation_id: str) -> Operation | None:
-        try:
-            return await self._store.get_operation(bank_id, operation_id)
-        except BankNotFound:
-            return None
-
-    async def _bank(self, bank_id: str) -> Bank | None:
-        try:
-            return await self._store.get_bank(bank_id)
-        except BankNotFound:
-            return None
 
     async def _with_stored_hashes(self, bank_id: str, parts: Sequence[Part]) -> list[Part]:
         with_hashes: list[Part] = []
@@ -317,6 +306,20 @@ class _Request:
     operation_id: str | None
     run_async: bool
     events: tuple[SecurityEvent, ...]
+
+
+async def _known(store: Store, bank_id: str, operation_id: str) -> Operation | None:
+    try:
+        return await store.get_operation(bank_id, operation_id)
+    except BankNotFound:
+        return None
+
+
+async def _bank(store: Store, bank_id: str) -> Bank | None:
+    try:
+        return await store.get_bank(bank_id)
+    except BankNotFound:
+        return None
 
 
 def _size(items: Sequence[ItemInput]) -> int:
