@@ -60,6 +60,7 @@ def test_every_served_operation_answers_as_documented(api: Any, conforms: Confor
     _walk_memories(walk)
     _walk_documents(walk)
     _walk_operations(walk)
+    assert walk("list_security_events", query="?action=block")["items"] == []
     walk("clear_bank_memories", query="?type=world")
     walk("delete_bank")
     assert set(all_handlers()) - walk.called == set()
