@@ -22,15 +22,20 @@ class Context:
 
     Args:
         cues: last words and last characters of what may stand before an expression and change it.
-        before, behind: patterns of words that point to a side of a time, whose first group is in `sides`.
+        guards: words of which one is in each of "early", "the end of", "the week before" and the like.
+        before: phrases that point to a side of the time behind them, by their last word or character, longest first.
+        articles: what may stand between.
+        behind: pattern of words that point to a side of the time before them; its first group is in `sides`.
         habit: tells that what comes again is not meant once.
         skipped: phrases in lower case that hold time words and are no times.
         ahead, back: the text speaks of what is to come, of what has been.
     """
 
     cues: frozenset[str]
+    guards: frozenset[str]
     sides: Mapping[str, Relation]
-    before: re.Pattern[str]
+    before: Mapping[str, tuple[str, ...]]
+    articles: tuple[str, ...]
     behind: re.Pattern[str]
     recurring: re.Pattern[str]
     portion: re.Pattern[str]
@@ -65,13 +70,14 @@ def contexts_of(languages: Sequence[Language]) -> Context:
     sides = {word: relation for relation in Relation for word in _sided(listed, relation)}
     articles = "".join(f"{_escaped(word)} |" for word in listed("around", "articles"))
     ahead = listed("tense", "ahead")
-    before = _phrases(word for relation in Relation for word in listed("around", relation.value))
     behind = _phrases(word for relation in Relation for word in listed("behind", relation.value))
     refusals = [data["behind"]["not_behind"] for data, _, _ in languages if "not_behind" in data.get("behind", {})]
     return Context(
         cues=_cues(listed, [part for part, _ in around]),
+        guards=frozenset(word for part, _ in around for word in part.get("guard_words", ())),
         sides=sides,
-        before=re.compile(rf"(?<!来)({before})\s?(?:{articles})$", re.I),
+        before=_by_end(word for relation in Relation for word in listed("around", relation.value)),
+        articles=tuple(f" {word}" for word in listed("around", "articles")),
         behind=re.compile(rf"[ 的]?(?!{'|'.join(refusals) or '(?!)'})({behind})", re.I),
         recurring=re.compile(rf"(?:{_phrases(listed('around', 'recurring'))})\s?$", re.I),
         portion=joined("portion"),
@@ -107,6 +113,15 @@ def _cues(listed: Callable[[str, str], list[str]], parts: Iterable[Mapping[str, 
     return frozenset(word if word.isascii() else word[-1] for word in last) | {
         word for part in parts for word in part.get("cue_words", ())
     }
+
+
+def _by_end(phrases: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Phrases by their last word, those of scripts without spaces by their last character."""
+    found: dict[str, tuple[str, ...]] = {}
+    for phrase in sorted(set(phrases), key=len, reverse=True):
+        end = phrase[-1] if _spaceless(phrase) else phrase.split()[-1]
+        found[end] = (*found.get(end, ()), phrase)
+    return found
 
 
 def _escaped(phrase: str) -> str:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 
 from hindsight_server.domain.model import Interval
+from hindsight_server.domain.time import numeric
 from hindsight_server.domain.time import surroundings as around
 from hindsight_server.domain.time.calendar import Anchor, Span
 from hindsight_server.domain.time.context import Context
-from hindsight_server.domain.time.grammar import DATE_DIGITS, DIGITS, Grammar, grammar_of, is_japanese
+from hindsight_server.domain.time.grammar import Grammar, grammar_of, is_japanese
 from hindsight_server.domain.time.mention import Grain, Relation, TimeMention
 from hindsight_server.domain.time.rule import Rule
 from hindsight_server.domain.time.surroundings import Found
@@ -24,6 +25,8 @@ _DIGIT = re.compile(r"\d")
 _SENTENCE_END = re.compile(r"[.!?;]\s|[。！？；\n]")
 _NO_RULES: list[tuple[int, Rule]] = []
 _DATE_SIGNS = frozenset("-/.– ")
+_LONGEST_RUN = 5  # digits; longer ones are no part of a date
+_DATES = len(numeric.RULES)  # they come first
 # Full-width digits and traditional characters, one for one, so that positions stay what they are.
 _WIDE = str.maketrans("０１２３４５６７８９：／", "0123456789:/")
 _READABLE = str.maketrans(
@@ -150,7 +153,7 @@ def _matches(grammar: Grammar, text: str, words: set[str]) -> list[tuple[Rule, r
     stands, its rules are tried there and at the few words before it.
     """
     matches: list[tuple[Rule, re.Match[str]]] = []
-    if not words.isdisjoint(grammar.words) or _DIGIT.search(text):
+    if not words.isdisjoint(grammar.on) or _DIGIT.search(text):
         matches = _at_words(grammar, text)
     if not text.isascii():
         characters = grammar.characters.intersection(text)
@@ -166,22 +169,30 @@ def _at_words(grammar: Grammar, text: str) -> list[tuple[Rule, re.Match[str]]]:
     starts: list[int] = []
     untried = [0] * grammar.size  # for each rule the first word at which it was not tried
     free = [0] * grammar.size  # for each rule where its last match ends
-    on, on_digits = grammar.on, grammar.on.get(DIGITS, _NO_RULES)
-    on_date_digits = grammar.on[DATE_DIGITS] + on_digits
+    at_digits = [
+        [grammar.at_digits(count, in_date=in_date) for count in range(_LONGEST_RUN)] for in_date in (False, True)
+    ]
+    on, in_date = grammar.on, 0  # where the last date in digits ends
     for place, spot in enumerate(_SPOT.finditer(text)):
-        start = spot.start()
+        start, end = spot.span()
         starts.append(start)
         if spot.lastindex:
             rules = on.get(spot[0].lower(), _NO_RULES)
+        elif start < in_date or end - start >= _LONGEST_RUN:
+            continue
         else:
-            rules = on_date_digits if text[spot.end() : spot.end() + 1] in _DATE_SIGNS else on_digits
+            rules = at_digits[text[end : end + 1] in _DATE_SIGNS][end - start]
         for number, rule in rules:
-            at = max(place - rule.lead, untried[number])
+            at = place - rule.lead
+            if at < untried[number]:
+                at = untried[number]
             untried[number] = place + 1
             while at <= place:
                 if starts[at] >= free[number] and (match := rule.pattern.match(text, starts[at])):
                     free[number] = match.end()
                     matches.append((rule, match))
+                    if number < _DATES:
+                        in_date = match.end()
                 at += 1
     return matches
 

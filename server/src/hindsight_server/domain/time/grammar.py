@@ -19,8 +19,8 @@ from hindsight_server.domain.time.words import Words, load, words_of
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 _KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
 _HAN = re.compile("[\u4e00-\u9fff]")
+_YEAR_DIGITS, _DAY_DIGITS = 4, 2
 _LETTERS_LOOKED_AT = 400
-DIGITS, DATE_DIGITS = "#", "#-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +41,10 @@ class Grammar:
     context: Context
     events: tuple[EventGrammar, ...] = ()
 
-    @property
-    def words(self) -> frozenset[str]:
-        return frozenset(self.on) - {DIGITS, DATE_DIGITS}
+    def at_digits(self, count: int, *, in_date: bool) -> list[tuple[int, Rule]]:
+        """The rules to try at a run of so many digits."""
+        name = "#4" if count == _YEAR_DIGITS else "#2" if count <= _DAY_DIGITS else ""
+        return (self.on.get(f"{name}-", []) if in_date else []) + self.on.get(name, [])
 
 
 def grammar_of(words: Iterable[str] | frozenset[str], text: str) -> Grammar:

@@ -14,8 +14,8 @@ _BEFORE = r"(?<![\w/.:-])"
 _AFTER = r"(?![\w/-]|[.:]\d)"
 
 
-def _rule(pattern: str, resolve: Resolver) -> Rule:
-    return Rule(re.compile(_BEFORE + pattern + _AFTER, re.ASCII), resolve, frozenset(["#-"]))
+def _rule(pattern: str, resolve: Resolver, trigger: str = "#4-") -> Rule:
+    return Rule(re.compile(_BEFORE + pattern + _AFTER, re.ASCII), resolve, frozenset([trigger]))
 
 
 def _iso(match: re.Match[str], anchor: Anchor) -> Span:
@@ -64,8 +64,8 @@ RULES = (
         _iso,
     ),
     _rule(r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})", _year_first),
-    _rule(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", _day_first),
-    _rule(r"(\d{1,2})/(\d{1,2})/(\d{4})", _american),
+    _rule(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", _day_first, "#2-"),
+    _rule(r"(\d{1,2})/(\d{1,2})/(\d{4})", _american, "#2-"),
     _rule(r"((?:19|20)\d\d)-(0[1-9]|1[0-2])", _month),
     _rule(r"((?:19|20)\d\d) ?[-–] ?((?:19|20)\d\d)", _years),
     _rule(r"((?:19|20)\d\d)-W(\d\d)", _week),

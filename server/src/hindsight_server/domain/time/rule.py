@@ -18,8 +18,8 @@ class Rule:
     Args:
         pattern: matched at the beginning of a word (of a script without spaces: anywhere).
         resolve: the span that a match means; None or ValueError when it means none.
-        triggers: lower-case words (without spaces: characters) of which at least one is in every match; ``#`` stands
-            for a run of digits, ``#-`` for one before a hyphen, slash or dot.
+        triggers: lower-case words (without spaces: characters) of which at least one is in every match; ``#4`` stands
+            for four digits, ``#2`` for one or two, ``#4-`` and ``#2-`` for these before a hyphen, slash, dot or space.
         lead: how many words a match may have before its first trigger; digits and the letters behind them are one each.
     """
 

@@ -16,6 +16,7 @@ Found = tuple[int, int, Span]
 """Start, end and meaning of an expression."""
 
 _LOOK_BACK = 40  # characters before an expression that may change it, at most
+_GUARDED = 6  # words of "the first two weeks of the"
 _DIVISIBLE = frozenset({Grain.WEEK, Grain.MONTH, Grain.SEASON, Grain.QUARTER, Grain.YEAR, Grain.DECADE})
 _LATE_PARTS = frozenset({"noon", "afternoon", "evening", "night"})
 _WEEK = timedelta(days=7)
@@ -33,6 +34,13 @@ def _cue(context: Context, text: str, at: int) -> bool:
     return before[-1] in context.cues or before[before.rfind(" ") + 1 :].strip("(,;:\"'“‘") in context.cues
 
 
+def _guard(context: Context, text: str, at: int) -> bool:
+    """Whether one of the few words before a position belongs to a longer phrase that changes what follows."""
+    return not context.guards.isdisjoint(
+        text[max(0, at - _LOOK_BACK) : at].lower().replace("-", " ").split()[-_GUARDED:]
+    )
+
+
 def _before(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
     """What a pattern that ends in ``$`` matches just before a position."""
     return pattern.search(text, max(0, at - _LOOK_BACK), at)
@@ -47,7 +55,7 @@ def refined(context: Context, text: str, found: Found) -> Found:
     """Take in "early", "the end of" before an expression, and a clock time after or before it."""
     start, end, span = found
     if span.grain in _DIVISIBLE:
-        if not _cue(context, text, start):
+        if not _guard(context, text, start):
             return found
         if counted := _before(context.count_of, text, start):
             return counted.start(), end, _counted(span, counted, context.words[0])
@@ -191,12 +199,13 @@ def _ordered(a: Span, b: Span, today: date) -> tuple[Span, Span]:
 
 def stepped(context: Context, text: str, found: Found) -> Found:
     """Take in "the week before", "two days after", "the Friday before", "the week of"; 前一天, 后两周 behind."""
-    step = _before(context.step_before, text, found[0]) if _cue(context, text, found[0]) else None
+    guarded = _guard(context, text, found[0])
+    step = _before(context.step_before, text, found[0]) if guarded else None
     start, end = (step.start(), found[1]) if step else (found[0], found[1])
     if step is None:
         if found[2].grain not in (Grain.DAY, Grain.RANGE, Grain.PART_OF_DAY):
             return found
-        if _cue(context, text, found[0]) and (week := _before(context.week_of, text, found[0])):
+        if guarded and (week := _before(context.week_of, text, found[0])):
             span = _around(found[2], _group(week, "unit"))
             return week.start(), end, replace(span, is_relative=found[2].is_relative)
         if (step := context.step_behind.match(text, found[1])) is None:
@@ -232,12 +241,28 @@ def _step(span: Span, step: re.Match[str], languages: tuple[Words, ...]) -> Span
     return cal.shifted(unit, sign * int(count), Anchor(datetime.combine(edge, datetime.min.time())))
 
 
+def _side_before(context: Context, text: str, start: int) -> Relation | None:
+    before = text[max(0, start - _LOOK_BACK) : start].rstrip().lower()
+    for article in context.articles:
+        if before.endswith(article):
+            before = before.removesuffix(article)
+            break
+    if not before:
+        return None
+    word = before[before.rfind(" ") + 1 :].lstrip("(\"'“‘")
+    for phrase in (*context.before.get(word, ()), *context.before.get(before[-1], ())):
+        cut = len(before) - len(phrase)
+        if before.endswith(phrase) and (cut == 0 or not before[cut - 1].isalnum() or not phrase.isascii()):
+            return context.sides[phrase] if not before[:cut].endswith("来") else None  # 来自: from a place
+    return None
+
+
 def relation(context: Context, text: str, start: int, end: int) -> Relation:
     """The side of a time that the words around it point to."""
     if text[max(start, end - 4) : end].lower() == " now":  # "for three years now"
         return Relation.SINCE
-    if _cue(context, text, start) and (word := _before(context.before, text, start)):
-        return context.sides[word[1].lower()]
+    if side := _side_before(context, text, start):
+        return side
     if word := context.behind.match(text, end):
         return context.sides[word[1].lower()]
     return Relation.AT
