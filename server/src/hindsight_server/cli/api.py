@@ -42,6 +42,10 @@ class Api:
         """POST to a path below a bank; the decoded answer. Raises ApiError."""
         return self._call("POST", f"/v1/default/banks/{quote(bank_id, safe='')}/{path}", body)
 
+    def send(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        """Any call; the decoded answer. Raises ApiError."""
+        return self._call(method, path, body)
+
     def _call(self, method: str, path: str, body: dict[str, Any] | None) -> Any:
         headers = {"content-type": "application/json", "user-agent": f"hindsight-cli/{__version__}"}
         if self._key:

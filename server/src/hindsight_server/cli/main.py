@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hindsight_server.cli import memory
+from hindsight_server.cli import entity, memory
 from hindsight_server.cli.output import tolerate_any_output
 from hindsight_server.cli.state import Output, State, give_up
 
@@ -22,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(memory.app, name="memory")
+app.add_typer(entity.app, name="entity")
 
 URL = "http://127.0.0.1:8888"
 _WITH_VALUE = ("--url", "--api-key", "--output", "-o")

@@ -6,12 +6,14 @@ have yet: they are kept and given back, and `not_applied` names them, so that no
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from hindsight_server.domain.defence.policy import read_policy
 from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.domain.labels import check_labels
 from hindsight_server.ports.extractor import ExtractionOptions
 
 EXTRACTION_MODES = ("concise", "verbose", "verbatim", "chunks")
@@ -61,7 +63,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     "retain_strategies": ConfigKey((dict,)),
     "retain_chunk_batch_size": _count(100),
     "store_document_text": _flag(True),
-    "entity_labels": ConfigKey((list, dict)),
+    "entity_labels": ConfigKey((list,)),
     "entities_allow_free_form": _flag(True),
     "enable_observations": _flag(True),
     "observations_mission": _text(),
@@ -109,7 +111,8 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
 }
 
 _APPLIED = frozenset(
-    {"memory_defense", "retain_extraction_mode", "retain_chunk_size", "retain_default_strategy", "retain_strategies"}
+    {"entity_labels", "entities_allow_free_form"}
+    | {"memory_defense", "retain_extraction_mode", "retain_chunk_size", "retain_default_strategy", "retain_strategies"}
     | {"enable_text_search", "enable_temporal_retrieval", "enable_graph_retrieval", "enable_reranking"}
     | {name for name in CONFIG_KEYS if name.startswith("recall_")}
 )
@@ -172,7 +175,13 @@ def extraction_options(config: Mapping[str, Any], strategy: str | None, field: s
             known = ", ".join(sorted(strategies)) or "none"
             raise InvalidInput(f"{field}: the bank has no strategy '{name[:80]}' (it has: {known}).", field=field)
         settings.update(strategies[name])
-    return ExtractionOptions(mode=settings["retain_extraction_mode"], chunk_size=settings["retain_chunk_size"])
+    labels = settings["entity_labels"]
+    return ExtractionOptions(
+        mode=settings["retain_extraction_mode"],
+        chunk_size=settings["retain_chunk_size"],
+        labels=json.dumps(labels, ensure_ascii=False) if labels else "",
+        free_form=settings["entities_allow_free_form"],
+    )
 
 
 def _check(name: str, value: Any) -> None:
@@ -194,6 +203,8 @@ def _check(name: str, value: Any) -> None:
         raise InvalidInput(f"{name} must be {bounds}.", field=field)
     if name == "retain_strategies":
         _check_strategies(value, field)
+    if name == "entity_labels":
+        check_labels(value, field)
     if name == "memory_defense":
         read_policy(value, field)
 

@@ -19,10 +19,14 @@ class ExtractionOptions:
     Args:
         mode: ``concise``, ``verbose``, ``verbatim`` or ``chunks``.
         chunk_size: characters of a chunk at most.
+        labels: the bank's vocabulary of labels as JSON (`domain.labels`), empty for none.
+        free_form: whether other names than labels become entities.
     """
 
     mode: str = "concise"
     chunk_size: int = 3000
+    labels: str = ""
+    free_form: bool = True
 
 
 class Extractor(Protocol):

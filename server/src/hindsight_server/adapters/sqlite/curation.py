@@ -10,7 +10,7 @@ import apsw
 from hindsight_server.adapters.sqlite.documents import no_document
 from hindsight_server.adapters.sqlite.facts_read import get_fact, no_fact
 from hindsight_server.adapters.sqlite.facts_write import delete_facts, move_facts, replace_encoding, terms_json
-from hindsight_server.adapters.sqlite.names import EntityNumbers, add_mentions, remove_mentions
+from hindsight_server.adapters.sqlite.names import EntityNumbers, add_label_tags, add_mentions, remove_mentions
 from hindsight_server.adapters.sqlite.postings import add_postings, remove_postings
 from hindsight_server.adapters.sqlite.queries import column, one_row, scalar
 from hindsight_server.adapters.sqlite.session import BankSession
@@ -49,6 +49,7 @@ def update_document(
     )
     if tags is not None:
         connection.executemany(sql("facts.set_tags"), [(tags, bank_id, seq) for seq in seqs])
+        add_label_tags(session, seqs)
         move_facts(session, seqs)
     session.save()
     return 0 if tags is None else len(seqs)

@@ -160,7 +160,7 @@ def _fact_row(session: BankSession, seq: int, fact: NewFact) -> tuple[object, ..
         write.length,
         write.tokens,
         flags_of(write),
-        fact.tags,
+        _tags(fact),
         to_json([name.number for name in fact.entities]),
         write.state.value,
         write.fact_id,
@@ -173,6 +173,12 @@ def _fact_row(session: BankSession, seq: int, fact: NewFact) -> tuple[object, ..
         write.fold,
         *(fact.place or (None, None)),
     )
+
+
+def _tags(fact: NewFact) -> str:
+    """The document's tags, and the labels of the fact that are tags too."""
+    labels = [mention.name for mention in fact.write.extracted.entities if mention.tag]
+    return to_json(list(dict.fromkeys([*from_json(fact.tags), *labels]))) if labels else fact.tags
 
 
 def _insert_vectors(session: BankSession, encodings: Iterable[tuple[int, Encoding | None]]) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from hindsight_server.adapters.sqlite.naming import GIVEN_FLAGS, settle_names
-from hindsight_server.adapters.sqlite.queries import one_row
+from hindsight_server.adapters.sqlite.queries import all_rows, one_row, scalar
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
+from hindsight_server.adapters.sqlite.values import from_json, to_json
 from hindsight_server.domain.ids import new_id
 from hindsight_server.domain.model import EntityMention, NameLink
 from hindsight_server.domain.names import normal_name
@@ -138,3 +139,15 @@ def add_links(session: BankSession, seq: int, links: Iterable[NameLink]) -> None
         rows += [(session.bank_id, seq, one, other, link.same), (session.bank_id, seq, other, one, link.same)]
         touch(session, [one, other])
     session.connection.executemany(sql("names.add_link"), rows)
+
+
+def add_label_tags(session: BankSession, seqs: Sequence[int]) -> None:
+    """Give facts that got the tags of their document their labels back that are tags."""
+    wanted = {"bank_id": session.bank_id, "seqs": to_json(list(seqs))}
+    labels: dict[int, list[str]] = {}
+    for seq, name in all_rows(session.connection, "names.label_tags", wanted):
+        labels.setdefault(seq, []).append(name)
+    for seq, names in labels.items():
+        tags = from_json(scalar(session.connection, "names.tags", (session.bank_id, seq)))
+        values = (to_json(list(dict.fromkeys([*tags, *names]))), session.bank_id, seq)
+        session.connection.execute(sql("facts.set_tags"), values)

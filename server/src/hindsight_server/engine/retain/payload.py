@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from hindsight_server.domain.model import UpdateMode
@@ -62,7 +63,7 @@ def _part_to_json(part: Part) -> dict[str, Any]:
     return {
         "document_id": part.checked.item.document_id,
         "mode": part.mode.value,
-        "options": {"mode": part.options.mode, "chunk_size": part.options.chunk_size},
+        "options": asdict(part.options),
         "stored_hashes": list(part.stored_hashes),
     }
 

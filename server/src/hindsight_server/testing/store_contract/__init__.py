@@ -18,6 +18,7 @@ from hindsight_server.testing.store_contract.facts import FactContract
 from hindsight_server.testing.store_contract.forgetting import ForgetContract
 from hindsight_server.testing.store_contract.images import ImageContract, PieceContract
 from hindsight_server.testing.store_contract.machine import StoreMachine
+from hindsight_server.testing.store_contract.naming import NamingContract
 from hindsight_server.testing.store_contract.operations import ForgettingContract, OperationContract
 from hindsight_server.testing.store_contract.recall import RecallContract
 from hindsight_server.testing.store_contract.restart import RestartContract
@@ -31,6 +32,7 @@ class StoreContract(
     FinishContract,
     FactContract,
     RecallContract,
+    NamingContract,
     PieceContract,
     ImageContract,
     OperationContract,

@@ -43,7 +43,9 @@ def encoding_of(text: str) -> Encoding:
     )
 
 
-def fact(text: str, *, chunk: int = 0, turn: int = 0, names: Sequence[str] = (), **options: Any) -> FactWrite:
+def fact(
+    text: str, *, chunk: int = 0, turn: int = 0, names: Sequence[str | EntityMention] = (), **options: Any
+) -> FactWrite:
     """A fact. `options` are those of `ExtractedFact`, and `state`, `session` and `fold`."""
     state = options.pop("state", FactState.VALID)
     session = options.pop("session", None)
@@ -55,7 +57,7 @@ def fact(text: str, *, chunk: int = 0, turn: int = 0, names: Sequence[str] = (),
         chunk_index=chunk,
         turn_index=turn,
         mentioned_at=options.pop("mentioned_at", NOW),
-        entities=tuple(EntityMention(name=name) for name in names),
+        entities=tuple(EntityMention(name=name) if isinstance(name, str) else name for name in names),
         occurred=occurred,
         **options,
     )

@@ -126,3 +126,15 @@ UPDATE entities SET flags = flags & ~:cleared | :added WHERE bank_id = :bank_id 
 
 -- name: set_name
 UPDATE entities SET name = ? WHERE bank_id = ? AND number = ?
+
+-- name: label_tags
+SELECT f.seq, e.name
+FROM json_each(:seqs) AS wanted
+CROSS JOIN facts AS f ON f.bank_id = :bank_id AND f.seq = wanted.value
+CROSS JOIN json_each(f.entities) AS named
+CROSS JOIN fact_entities AS m ON m.bank_id = :bank_id AND m.number = named.value AND m.seq = f.seq AND m.flags & 8
+CROSS JOIN entities AS e ON e.bank_id = :bank_id AND e.number = named.value
+ORDER BY f.seq, named.key
+
+-- name: tags
+SELECT tags FROM facts WHERE bank_id = ? AND seq = ?
