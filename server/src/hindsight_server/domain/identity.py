@@ -161,9 +161,8 @@ def fold_number(
     """
     if speaker and text.startswith(speaker) and text[len(speaker) :].lstrip()[:1] in (":", "："):
         text = text[len(speaker) :].lstrip()[1:]
-    key = fold_key(text, speaker=speaker, occurred=occurred)
-    rest = f"{key}\0{fact_type}\0{said.date().isoformat() if said else ''}"
-    digest = hashlib.blake2b(rest.encode(), digest_size=8).digest()
+    parts = [*_fold_parts(text, speaker, occurred), fact_type, said.date().isoformat() if said else ""]
+    digest = hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, signed=True) or 1
 
 
@@ -175,14 +174,18 @@ def fold_key(text: str, *, speaker: str | None, occurred: Interval | None) -> st
         speaker: who said them.
         occurred: the time that the fact speaks of, so that two "yesterday" of different days stay apart.
     """
+    parts = _fold_parts(text, speaker, occurred)
+    return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _fold_parts(text: str, speaker: str | None, occurred: Interval | None) -> list[str]:
     plain = unicodedata.normalize("NFKC", text).replace("’", "'").strip()
     words = [word.rstrip(".,:/-") for word in _SIGNIFICANT.findall(_without_opening(plain.casefold()))]
     names = [name for name in _CAPITALISED.findall(plain) if name != "I"]
-    parts = [
+    return [
         (speaker or "").strip().casefold(),
         " ".join(words),
         " ".join(names),
         "?" if plain.endswith("?") else "",
         f"{occurred.start.isoformat()}/{occurred.end.isoformat()}" if occurred else "",
     ]
-    return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

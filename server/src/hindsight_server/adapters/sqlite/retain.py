@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +11,7 @@ import apsw
 
 from hindsight_server.adapters.sqlite.banks import ensure_bank
 from hindsight_server.adapters.sqlite.facts_write import NewFact, delete_facts, insert_facts, move_facts
-from hindsight_server.adapters.sqlite.names import EntityNumbers, add_label_tags
+from hindsight_server.adapters.sqlite.names import EntityNumbers
 from hindsight_server.adapters.sqlite.operations import (
     Outcome,
     find_same,
@@ -252,7 +251,8 @@ class _DocumentWriter:
 
     def _write_document(self, document: DocumentWrite, before: StoredDocument | None, place: Place) -> None:
         """`before` is the document that is appended to, or None."""
-        values = asdict(after_part(before, document, place.part))
+        after = after_part(before, document, place.part)
+        values: dict[str, Any] = {name: getattr(after, name) for name in StoredDocument.__slots__}
         values |= {
             "bank_id": self._session.bank_id,
             "document_id": document.document_id,
@@ -399,5 +399,4 @@ class _DocumentWriter:
             seqs += column(session.connection, "facts.seqs_of_chunk", key)
         values = [(new_tags, document.context, metadata, session.bank_id, seq) for seq in seqs]
         session.connection.executemany(sql("facts.set_source"), values)
-        add_label_tags(session, seqs)
         move_facts(session, seqs)
