@@ -15,6 +15,7 @@ from hindsight_server.adapters.extract.lines import unwrapped
 from hindsight_server.adapters.extract.links import find_links
 from hindsight_server.adapters.extract.sentences import grouped, sentences
 from hindsight_server.domain.ids import content_hash
+from hindsight_server.domain.labels import Label, find_labels, read_labels
 from hindsight_server.domain.markdown import Span, comments
 from hindsight_server.domain.model import (
     EntityMention,
@@ -60,6 +61,8 @@ class _Source:
     split: SplitContent
     chunks: list[Span]
     known: frozenset[str]
+    labels: tuple[Label, ...] = ()
+    free_form: bool = True
     skipped: set[int] = field(default_factory=set)
 
     def chunk_of(self, position: int) -> int:
@@ -132,6 +135,8 @@ class BuiltinExtractor:
             split=split,
             chunks=chunk_spans(item.content, split.units, options.chunk_size),
             known=frozenset(turn.speaker.casefold() for turn in turns if turn.speaker),
+            labels=read_labels(options.labels),
+            free_form=options.free_form,
         )
         chunks = tuple(self._chunks(source))
         if skip is not None:
@@ -296,12 +301,15 @@ def _occurred(words: str, mentions: Iterable[TimeMention]) -> Interval | None:
 def _entities(
     source: _Source, words: str, speaker: str | None
 ) -> tuple[tuple[EntityMention, ...], tuple[NameLink, ...]]:
-    """The speaker, the names in the words, and those that the caller gave, each once; and what the words say of names.
+    """The speaker, the names and labels in the words, and what the caller gave, each once; what the words say of names.
 
     Of a name that the caller gave too, the caller's mention is kept.
     """
     given = source.item.entities
     seen = {entity.name.casefold() for entity in given}
+    labels = [label for label in find_labels(words, source.labels) if label.name.casefold() not in seen]
+    if not source.free_form:
+        return (*labels, *given), ()
     names = find_names(words, known=source.known)
     found = [EntityMention(name=name.name, type=name.type) for name in names]
     said_by = speaker_entity(speaker)
@@ -310,4 +318,4 @@ def _entities(
     if said_by is not None:
         found.insert(0, said_by)
     unique = {entity.name.casefold(): entity for entity in reversed(found) if entity.name.casefold() not in seen}
-    return (*reversed(unique.values()), *given), tuple(links)
+    return (*reversed(unique.values()), *labels, *given), tuple(links)

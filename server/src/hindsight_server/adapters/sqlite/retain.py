@@ -11,7 +11,7 @@ import apsw
 
 from hindsight_server.adapters.sqlite.banks import ensure_bank
 from hindsight_server.adapters.sqlite.facts_write import NewFact, delete_facts, insert_facts, move_facts
-from hindsight_server.adapters.sqlite.names import EntityNumbers
+from hindsight_server.adapters.sqlite.names import EntityNumbers, add_label_tags
 from hindsight_server.adapters.sqlite.operations import (
     Outcome,
     find_same,
@@ -399,4 +399,5 @@ class _DocumentWriter:
             seqs += column(session.connection, "facts.seqs_of_chunk", key)
         values = [(new_tags, document.context, metadata, session.bank_id, seq) for seq in seqs]
         session.connection.executemany(sql("facts.set_source"), values)
+        add_label_tags(session, seqs)
         move_facts(session, seqs)
