@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 from hindsight_server.domain.errors import BankNotFound
 from hindsight_server.engine.recall.cache import ViewCache
+from hindsight_server.engine.recall.scope import scope_of
 
 from .conftest import Memory, talk
 
@@ -174,3 +177,46 @@ async def test_a_step_that_fails_leaves_no_half_made_view(memory: Memory, monkey
 async def test_unknown_bank(memory: Memory) -> None:
     with pytest.raises(BankNotFound):
         await ViewCache(memory.engine.store).get("nobody")
+
+
+async def test_all_that_is_kept_counts_against_the_bound(memory: Memory) -> None:
+    for number in range(6):
+        await memory.retain(*(f"apple {number} {at}" for at in range(40)), bank_id=f"bank-{number}")
+    cache = ViewCache(memory.engine.store)
+    sizes = []
+    for number in range(6):
+        warm, view = await cache.get(f"bank-{number}")
+        bare = warm.nbytes
+        await cache.postings(f"bank-{number}", warm, view, ["appl"])
+        await cache.token_vectors(f"bank-{number}", warm, "hashing-384", view.seq.tolist())
+        await cache.facts(f"bank-{number}", warm, view, view.seq.tolist())
+        assert warm.nbytes > 2 * bare
+        sizes.append(warm.nbytes)
+    assert cache.nbytes == sum(sizes)
+    small = ViewCache(memory.engine.store, max_bytes=2 * max(sizes))
+    for number in range(6):
+        warm, view = await small.get(f"bank-{number}")
+        await small.facts(f"bank-{number}", warm, view, view.seq.tolist())
+        await small.token_vectors(f"bank-{number}", warm, "hashing-384", view.seq.tolist())
+        assert small.nbytes <= 2 * max(sizes)
+
+
+async def test_a_view_that_is_not_used_any_more_is_freed_at_once(memory: Memory) -> None:
+    await memory.retain("red apples")
+    cache = ViewCache(memory.engine.store, max_bytes=1)
+    gc.disable()
+    try:
+        view = (await cache.get("b"))[1]
+        scope_of(view)
+        old = weakref.ref(view.alive)
+        await memory.retain("green apples")
+        view = (await cache.get("b"))[1]
+        assert old() is None
+        scope_of(view)
+        old = weakref.ref(view.alive)
+        del view
+        await memory.retain("plums", bank_id="c")
+        await cache.get("c")
+        assert old() is None
+    finally:
+        gc.enable()

@@ -23,6 +23,7 @@ _PIECE_ROWS = 20_000  # of a bank read anew; a recall that is given up stops bet
 _FIRST_ROWS = 2000  # most banks are not larger, and have no image that were worth to look for
 _INLINE_ROWS = 500  # advancing by fewer rows is quicker than a hop to a thread
 _ENTRY_BYTES = 200  # what a kept list costs beyond its numbers, roughly
+_BANK_BYTES = 20_000  # a bank's empty columns and tables, roughly
 _MOST_FACTS = 2048
 _FACT_BYTES = 2000  # roughly
 _NO_ROWS = np.empty(0, np.int32)
@@ -77,7 +78,7 @@ class Warm:
 
     @property
     def nbytes(self) -> int:
-        kept = self.posting_bytes + self.vector_bytes + _FACT_BYTES * len(self.facts)
+        kept = _BANK_BYTES + self.posting_bytes + self.vector_bytes + _FACT_BYTES * len(self.facts)
         return kept + (self.view.nbytes if self.view else 0)
 
     def forget(self) -> None:
@@ -130,22 +131,33 @@ class ViewCache:
                 raise
         self._banks[bank_id] = warm
         self._banks.move_to_end(bank_id)
-        self._weigh(bank_id, warm.nbytes)
-        while self._total > self._max_bytes and len(self._banks) > 1:
-            self._drop(next(iter(self._banks)))
+        self._weigh(bank_id, warm)
         return warm, view
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, approximately."""
+        return self._total
 
     async def close(self) -> None:
         """Finish what is done in the background; before the store is closed."""
         await self._images.close()
 
-    def _weigh(self, bank_id: str, size: int) -> None:
+    def _weigh(self, bank_id: str, warm: Warm) -> None:
+        """Note what a bank takes now, and make room."""
+        if self._banks.get(bank_id) is not warm:
+            return
+        size = warm.nbytes
         self._total += size - self._sizes.get(bank_id, 0)
         self._sizes[bank_id] = size
+        while self._total > self._max_bytes and len(self._banks) > 1:
+            self._drop(next(iter(self._banks)))
 
     def _drop(self, bank_id: str) -> None:
-        self._banks.pop(bank_id, None)
+        warm = self._banks.pop(bank_id, None)
         self._total -= self._sizes.pop(bank_id, 0)
+        if warm is not None and warm.view is not None:
+            _let_go(warm.view)
 
     async def _newest(self, bank_id: str, warm: Warm) -> BankView:
         view = warm.view
@@ -159,7 +171,9 @@ class ViewCache:
             if snapshot.version > view.version and not snapshot.rebuild:
                 # From here the buffers hold more than this view knows: if the step fails, it can't be the start of one.
                 warm.view = None
+                before = view
                 view = await _run(len(snapshot.rows) + len(view) // 50, partial(view.advanced, snapshot))
+                _let_go(before)
                 if not view.wasteful:
                     warm.facts.clear()
                     warm.view = view
@@ -214,6 +228,7 @@ class ViewCache:
             for term in wanted:
                 self._keep_postings(warm, term, known[term])
             self._shrink_postings(warm)
+            self._weigh(bank_id, warm)
         return {term: entry.up_to(len(view)) for term, entry in known.items()}
 
     def _keep_postings(self, warm: Warm, term: str, entry: Postings) -> None:
@@ -246,6 +261,7 @@ class ViewCache:
                 kept.move_to_end((space, seq))
         while warm.vector_bytes > self._vector_bytes and kept:
             warm.vector_bytes -= kept.popitem(last=False)[1].nbytes + _ENTRY_BYTES
+        self._weigh(bank_id, warm)
         return result
 
     async def facts(self, bank_id: str, warm: Warm, view: BankView, seqs: Sequence[int]) -> dict[int, Fact]:
@@ -262,6 +278,7 @@ class ViewCache:
                 warm.facts.move_to_end(seq)
         while len(warm.facts) > _MOST_FACTS:
             warm.facts.popitem(last=False)
+        self._weigh(bank_id, warm)
         return result
 
 
@@ -275,6 +292,11 @@ def _extended(entry: Postings, view: BankView, seqs: Int64Array, counts: Int32Ar
         np.concatenate([entry.rows, rows[exact]]),
         np.concatenate([entry.counts, counts[fresh][exact].astype(np.float32)]),
     )
+
+
+def _let_go(view: BankView) -> None:
+    """What was worked out from a view refers back to it: without this it would stay until garbage is collected."""
+    view.memo.clear()
 
 
 async def _run(rows: int, make: Callable[[], T]) -> T:
