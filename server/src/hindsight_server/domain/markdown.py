@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 
 Span = tuple[int, int]
 
@@ -54,7 +55,8 @@ def comments(text: str) -> list[Span]:
     at = 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
         at = end + 3
-        is_shown = text[start - 1 : start] == "`" or any(first <= start < last for first, last in code)
-        if not is_shown:
+        before = bisect_right(code, (start, len(text))) - 1
+        in_code = before >= 0 and start < code[before][1]
+        if not in_code and text[start - 1 : start] != "`":
             found.append((start, at))
     return found

@@ -77,6 +77,10 @@ PATTERNS = {
     "headings in a row": "# Ab\n",
     "rows": "| a | b |\n",
     "fences": "```\na\n\n",
+    "comments": "<!-- a -->\n\nb\n",
+    "opened comments": "<!-- a\n\n",
+    "comments and code": "```\na\n```\n<!-- b -->\n",
+    "comments in a line": "a <!-- b --> ",
     "items": "- a\n\n  b\n",
     "keys": "ab cd ef: 1\n",
 }  # fmt: skip

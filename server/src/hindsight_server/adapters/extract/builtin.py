@@ -90,12 +90,14 @@ class _Source:
         offset = turn.end - len(turn.text)
         cuts = [0, *(max(0, self.chunks[at][0] - offset) for at in range(first + 1, last + 1)), len(turn.text)]
         hidden = comments(turn.text) if self.hides(turn) else []
+        ends = [stop for _, stop in hidden]
         for at, (start, end) in enumerate(pairwise(cuts), start=first):
             if at in self.skipped:
                 continue
-            for begin, stop in (*hidden, (end, end)):
-                if start < min(begin, end):
-                    yield start, min(begin, end)
+            first_hidden, after = bisect_right(ends, start), bisect_left(hidden, (end, 0))
+            for begin, stop in (*hidden[first_hidden:after], (end, end)):
+                if start < begin:
+                    yield start, begin
                 start = max(start, stop)
 
     def hides(self, turn: Turn) -> bool:
