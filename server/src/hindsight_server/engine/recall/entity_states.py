@@ -8,9 +8,10 @@ import numpy as np
 
 from hindsight_server.engine.recall.groups import entity_of_names
 from hindsight_server.engine.recall.scope import Scope
-from hindsight_server.engine.recall.view import FACT_TYPES, Int32Array
+from hindsight_server.engine.recall.view import FACT_TYPES, Float64Array, Int32Array
 
 _EACH = 3  # memories of an entity
+_AGES = 1e12  # seconds; more than any two times lie apart
 _OBSERVATION = FACT_TYPES.index("observation")
 
 
@@ -46,17 +47,26 @@ def _best_rows(scope: Scope, entities: Sequence[int], shown: Int32Array) -> dict
     entity_of = entity_of_names(view, size)
     names = view.entity_numbers
     which = place[names if entity_of is None else entity_of[names]]
-    hit = np.flatnonzero(which >= 0)
+    seen = np.ones(len(view), np.bool_) if scope.mask is None else scope.mask.copy()
+    seen[shown] = False
+    hit = np.flatnonzero((which >= 0) & seen[view.entity_owners])
     rows, which = view.entity_owners[hit], which[hit]
-    keep = ~np.isin(rows, shown) if scope.mask is None else scope.mask[rows] & ~np.isin(rows, shown)
-    rows, which = rows[keep], which[keep]
-    raw = view.fact_type[rows] != _OBSERVATION
-    said = np.nan_to_num(view.mentioned[rows], nan=-np.inf)
-    order = np.lexsort((-rows, -said, raw, which))
-    rows, which = rows[order], which[order]
-    starts = np.searchsorted(which, np.arange(len(entities) + 1))
-    # Two names of one entity in a fact give its row twice.
-    return {
-        number: list(dict.fromkeys(rows[start : min(start + 2 * _EACH, end)].tolist()))[:_EACH]
-        for number, start, end in zip(entities, starts[:-1].tolist(), starts[1:].tolist(), strict=True)
-    }
+    newest = np.nan_to_num(view.mentioned[rows], nan=-_AGES) + _AGES * (view.fact_type[rows] == _OBSERVATION)
+    found: dict[int, list[int]] = {number: [] for number in entities}
+    for _ in range(_EACH):
+        for at, row in _last_of_each(which, newest, rows, len(entities)):
+            if row not in found[entities[at]]:  # two names of one entity in a fact
+                found[entities[at]].append(row)
+    return found
+
+
+def _last_of_each(which: Int32Array, newest: Float64Array, rows: Int32Array, count: int) -> list[tuple[int, int]]:
+    """The newest row of each group that has one; it is taken out of `newest`."""
+    best = np.full(count, -np.inf)
+    np.maximum.at(best, which, newest)
+    candidates = np.flatnonzero((newest == best[which]) & np.isfinite(newest))
+    chosen = np.full(count, -1, np.int64)
+    chosen[which[candidates]] = candidates  # of equals the latest
+    groups = np.flatnonzero(chosen >= 0)
+    newest[chosen[groups]] = -np.inf
+    return list(zip(groups.tolist(), rows[chosen[groups]].tolist(), strict=True))
