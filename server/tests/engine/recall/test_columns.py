@@ -38,3 +38,14 @@ def test_a_part_of_another_array_is_copied() -> None:
     column.extend(given[:500])
     given[:] = 2
     assert column.view().max() == 1
+
+
+def test_room_that_was_made_is_used_before_the_column_grows() -> None:
+    column = Column(np.float32, 2)
+    column.reserve(1000)
+    column.extend(np.ones((1000, 2), np.float32))
+    before = column.view()
+    column.extend(np.zeros((50, 2), np.float32))
+    assert np.shares_memory(column.view(), before)
+    assert column.view().sum() == 2000
+    assert column.nbytes == 1050 * 8

@@ -15,6 +15,7 @@ import numpy.typing as npt
 K = TypeVar("K", bound=Hashable)
 
 _FIRST_CAPACITY = 64
+_SPARE = 16  # room for a sixteenth more than is asked for
 
 
 class Column:
@@ -35,6 +36,11 @@ class Column:
         """Bytes in use; spare room is not counted, since memory that nobody has written to takes none."""
         return self._size * int(self._data.itemsize) * int(np.prod(self._data.shape[1:]))
 
+    def reserve(self, rows: int) -> None:
+        """Make room for so many rows and some more, so that the next few are not the ones that pay for growing."""
+        if rows > len(self._data):
+            self._grow(rows + rows // _SPARE)
+
     def extend(self, values: npt.ArrayLike) -> None:
         """Append rows; capacity doubles, so that n appends cost O(n) copies in all.
 
@@ -46,11 +52,14 @@ class Column:
             self._data, self._size = added, size
             return
         if size > len(self._data):
-            grown = np.empty((max(size, 2 * len(self._data)), *self._data.shape[1:]), self._data.dtype)
-            grown[: self._size] = self._data[: self._size]
-            self._data = grown
+            self._grow(max(size, 2 * len(self._data)))
         self._data[self._size : size] = added
         self._size = size
+
+    def _grow(self, capacity: int) -> None:
+        grown = np.empty((capacity, *self._data.shape[1:]), self._data.dtype)
+        grown[: self._size] = self._data[: self._size]
+        self._data = grown
 
     def view(self) -> npt.NDArray[Any]:
         """All rows so far, not to be written to."""
@@ -82,9 +91,11 @@ class Ragged:
     def flat(self) -> npt.NDArray[np.int32]:
         return self._flat.view()
 
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """How many numbers each row has."""
-        return np.diff(self._offsets.view())
+    def reserve(self, rows: int, numbers: int) -> None:
+        """Make room for so many rows with so many numbers together."""
+        self._flat.reserve(numbers)
+        self._owners.reserve(numbers)
+        self._offsets.reserve(rows + 1)
 
     def extend_flat(self, flat: npt.NDArray[np.int32], lengths: npt.NDArray[np.int64]) -> None:
         """Append rows, given one after another and their lengths."""

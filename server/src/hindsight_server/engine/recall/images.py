@@ -72,9 +72,11 @@ def begun_with(image: BankImage) -> ViewBuilder | None:
         interner = getattr(buffers, of)
         for text in texts[of]:
             interner.number(frozenset(json.loads(text)) if of == "tagsets" else text)
+    buffers.entities.reserve(len(arrays["seq"]), len(arrays["entity_numbers"]))
     buffers.entities.extend_flat(arrays["entity_numbers"], arrays["entity_lengths"])
     for number, space in enumerate(texts["spaces"]):
         held = buffers.vectors[space] = VectorBuffers(arrays[f"codes{number}"].shape[1])
+        held.reserve(len(arrays[f"rows{number}"]))
         held.rows.extend(arrays[f"rows{number}"])
         held.codes.extend(arrays[f"codes{number}"])
         held.inverse.extend(arrays[f"inverse{number}"])

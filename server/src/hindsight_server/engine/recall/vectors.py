@@ -68,6 +68,11 @@ class VectorBuffers:
     def nbytes(self) -> int:
         return self.rows.nbytes + self.codes.nbytes + self.inverse.nbytes
 
+    def reserve(self, count: int) -> None:
+        """Make room for so many vectors."""
+        for column in (self.rows, self.codes, self.inverse):
+            column.reserve(count)
+
     def extend(self, rows: npt.ArrayLike, matrix: Float32Array) -> None:
         """Append vectors, shape (n, dimension), of the given rows."""
         self.rows.extend(rows)

@@ -199,6 +199,7 @@ class ViewBuilder:
         """
         builder = cls()
         for name, column in buffers.columns.items():
+            column.reserve(len(columns[name]))
             column.extend(columns[name])
         buffers.speaker_names.learn(buffers.speakers.values)
         builder._buffers, builder._version = buffers, version
