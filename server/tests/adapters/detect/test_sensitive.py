@@ -109,7 +109,7 @@ ATTACKS = [
         '"',
         "中",
     ),
-    *("123456 ", "1 2 3 4 5 6 7 ", "[REDACTED:email]", "a1", "ghp_", "xoxb-", "AKIA", "0x", "bc1", "1A", "key-", "\n"),
+    *("123456 ", "1 2 3 4 5 6 7 ", "[REDACTED:email]", "[REDACTED:email] a@b.co ", "a1", "ghp_", "xoxb-", "AKIA", "0x", "bc1", "1A", "key-", "\n"),
 ]
 
 

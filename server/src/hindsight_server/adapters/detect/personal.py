@@ -105,7 +105,7 @@ def ibans(text: str) -> Iterator[tuple[int, int]]:
 PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "mac_address",
-        ": -",
+        "",
         r"[0-9A-Fa-f](?<![A-Za-z0-9:-].)[0-9A-Fa-f](?P<sign>[:-])(?:[0-9A-Fa-f]{2}(?P=sign)){4}[0-9A-Fa-f]{2}(?![A-Za-z0-9:-])",
     ),
     pattern(
@@ -121,20 +121,18 @@ PATTERNS: tuple[Pattern, ...] = (
         lambda text: valid("bitcoin", text),
     ),
     pattern("crypto_address", "0x", rf"0{_A}x[0-9a-fA-F]{{40}}{_E}"),
-    pattern("cn_resident_id", "x", rf"[1-9]{_A}\d{{16}}[xX]{_E}", lambda text: valid("cn.ric", text.upper())),
-    pattern(
-        "es_dni", "0 1 2 3 4 5 6 7 8 9", rf"\d{_A}\d{{7}}[ -]?[A-HJ-NP-TV-Z]{_E}", lambda text: valid("es.dni", text)
-    ),
-    pattern("es_dni", "x y z", rf"[XYZ]{_A}[ -]?\d{{7}}[ -]?[A-HJ-NP-TV-Z]{_E}", lambda text: valid("es.nie", text)),
+    pattern("cn_resident_id", "", rf"[1-9]{_A}\d{{16}}[xX]{_E}", lambda text: valid("cn.ric", text.upper())),
+    pattern("es_dni", "", rf"\d{_A}\d{{7}}[ -]?[A-HJ-NP-TV-Z]{_E}", lambda text: valid("es.dni", text)),
+    pattern("es_dni", "", rf"[XYZ]{_A}[ -]?\d{{7}}[ -]?[A-HJ-NP-TV-Z]{_E}", lambda text: valid("es.nie", text)),
     pattern(
         "it_codice_fiscale",
-        "0 1 2 3 4 5 6 7 8 9",
+        "",
         rf"[A-Z]{_A}[A-Z]{{5}}\d{{2}}[A-EHLMPRST]\d{{2}}[A-Z]\d{{3}}[A-Z]{_E}",
         lambda text: valid("it.codicefiscale", text),
     ),
     pattern(
         "mx_curp",
-        "0 1 2 3 4 5 6 7 8 9",
+        "",
         rf"[A-Z]{_A}[A-Z]{{3}}\d{{6}}[HMX][A-Z]{{5}}[A-Z0-9]\d{_E}",
         lambda text: valid("mx.curp", text),
     ),
@@ -146,13 +144,13 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     pattern(
         "in_pan",
-        "0 1 2 3 4 5 6 7 8 9",
+        "",
         rf"[A-Z]{_A}[A-Z]{{2}}[ABCFGHJLPT][A-Z]\d{{4}}[A-Z]{_E}",
         lambda text: valid("in_.pan", text),
     ),
     pattern(
         "uk_nino",
-        "a b c d",
+        "",
         rf"[A-CEGHJ-PR-TW-Z](?<![A-Za-z0-9_].)[A-CEGHJ-NPR-TW-Z](?<!BG|GB|KN|NK|NT|TN|ZZ)(?: ?\d{{2}}){{3}} ?[A-D]{_E}",
     ),
     pattern(

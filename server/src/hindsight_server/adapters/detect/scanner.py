@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator
 
 from hindsight_server.adapters.detect import personal, secrets
@@ -10,8 +11,10 @@ from hindsight_server.adapters.detect.numbers import numbers
 from hindsight_server.domain.defence.findings import PLACEHOLDER, Finding, merged, narrowed
 from hindsight_server.domain.defence.labels import SENSITIVE_LABELS
 
-_PATTERNS = (*secrets.PATTERNS, *personal.PATTERNS)
-_DIGITS = re.compile(r"\d{4}|\d[ .\-/()]\d|\d:")
+_PATTERNS = tuple(pattern for pattern in (*secrets.PATTERNS, *personal.PATTERNS) if pattern.words)
+_OF_DIGITS = tuple(pattern for pattern in personal.PATTERNS if not pattern.words)
+# What every number that is looked for holds somewhere; most texts hold only years and counts.
+_DIGITS = re.compile(r"\d{3}[^0-9]?[\dA-Z]|\d[ .\-/():]\d|[0-9A-Fa-f]{2}[:-][0-9A-Fa-f]{2}|:[0-9A-Fa-f]{0,4}:")
 _PLACEHOLDERS = re.compile(re.escape(PLACEHOLDER) + r"[a-z0-9_]{1,40}\]")
 _Places = Callable[[str], Iterator[tuple[int, int]]]
 _WITH_DIGITS: tuple[tuple[str, _Places], ...] = (
@@ -55,16 +58,24 @@ def _all(text: str, lowered: str) -> Iterator[tuple[str, int, int, bool]]:
     for start, end in personal.emails(text) if "@" in text else ():
         if text.index("@", start) not in ends_of_passwords:
             yield "email", start, end, False
-    if _DIGITS.search(text) is None:
-        return
+    if _DIGITS.search(text):
+        for label, start, end in _of_digits(text, lowered):
+            yield label, start, end, False
+
+
+def _of_digits(text: str, lowered: str) -> Iterator[tuple[str, int, int]]:
+    for pattern in _OF_DIGITS:
+        for start, end in pattern.places(text, lowered):
+            yield pattern.label, start, end
     for start, end in personal.phones(text, lowered):
-        yield "phone", start, end, False
+        yield "phone", start, end
     for label, places in _WITH_DIGITS:
         for start, end in places(text):
-            yield label, start, end, False
-    for label, start, end in numbers(text):
-        yield label, start, end, False
+            yield label, start, end
+    yield from numbers(text)
 
 
 def _inside(finding: Finding, taken: list[tuple[int, int]]) -> bool:
-    return any(start <= finding.start and finding.end <= end for start, end in taken)
+    """Whether a finding lies in one of the places, which are in order."""
+    index = bisect_right(taken, finding.start, key=lambda place: place[0])
+    return index > 0 and finding.end <= taken[index - 1][1]

@@ -152,7 +152,7 @@ _PASSWORD = re.compile(
 )
 _PASSWORD_WORDS = ("pass", "pwd", "密码", "口令", "contraseña", "senha")
 _NO_PASSWORD = re.compile(
-    r"(?i)(?:\[redacted:|<|\$\{|\$\(|\{\{|%\(|\*+$|x+$|\.+$|os\.|process\.|env\b|getenv|base64|sha-?\d|md5|utf-?8|bcrypt|argon2)"
+    r"(?i)(?:\[redacted:|[a-z_][\w.]*+\(|<|\$\{|\$\(|\{\{|%\(|\*+$|x+$|\.+$|os\.|process\.|env\b|getenv|base64|sha-?\d|md5|utf-?8|bcrypt|argon2)"
 )
 _PLAIN_WORDS = frozenset(
     (

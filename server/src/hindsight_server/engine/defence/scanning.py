@@ -19,6 +19,7 @@ Change = Callable[[str, str, str], str]
 """Gives the text that takes the place of a text, from it, its name among its neighbours (or blank) and its field."""
 
 _MOST_POSITIONS = 20
+_MOST_ECHOES = 50  # secrets of an item that are looked for elsewhere in it; each is one more search
 _SHORTEST_ECHO = 6  # characters; shorter ones with a digit in them are found in any text
 
 
@@ -116,7 +117,12 @@ class _Pass:
         if placed and len(seen.positions) < _MOST_POSITIONS:
             seen.positions.append(finding.start)
         secret = text[finding.start : finding.end]
-        if finding.echoes and len(secret) >= _SHORTEST_ECHO and any(map(str.isdigit, secret)):
+        if (
+            finding.echoes
+            and len(self.echoes) < _MOST_ECHOES
+            and len(secret) >= _SHORTEST_ECHO
+            and any(map(str.isdigit, secret))
+        ):
             self.echoes[secret] = finding
 
     def _repeated(self, text: str) -> list[Finding]:
