@@ -17,11 +17,14 @@ from hindsight_server.settings import Settings, SettingsError, variable_of
 if TYPE_CHECKING:
     from hindsight_server.domain.defence.events import SecurityEvent
     from hindsight_server.engine.defence import Defender
-    from hindsight_server.engine.jobs import Handler
+    from hindsight_server.engine.indexing import Indexer
+    from hindsight_server.engine.jobs import Handler, JobRunner
     from hindsight_server.engine.recall.recaller import Recaller
+    from hindsight_server.engine.transfer.transfers import Transfers
     from hindsight_server.http.metrics import Metrics
     from hindsight_server.http.services import Services
     from hindsight_server.ports.analyzer import TextAnalyzer
+    from hindsight_server.ports.archives import Archives
     from hindsight_server.ports.clock import Clock
     from hindsight_server.ports.detector import SensitiveDetector
     from hindsight_server.ports.embedder import Embedder
@@ -55,6 +58,7 @@ def build_services(settings: Settings) -> Services:
         SettingsError: the file of ranking weights can't be used.
     """
     limit_threads(settings.threads)
+    from hindsight_server.adapters.archives import FolderArchives
     from hindsight_server.adapters.detect import SensitiveData
     from hindsight_server.adapters.embed import make_embedder
     from hindsight_server.adapters.extract import BuiltinExtractor
@@ -69,6 +73,7 @@ def build_services(settings: Settings) -> Services:
         extractor=BuiltinExtractor(analyzer),
         clock=SystemClock(),
         detector=SensitiveData(),
+        archives=FolderArchives(settings.folder() / "archives"),
     )
     return _assembled(settings, outside, _recaller(settings, outside))
 
@@ -83,6 +88,7 @@ class _Adapters:
     extractor: Extractor
     clock: Clock
     detector: SensitiveDetector
+    archives: Archives
 
 
 def _recaller(settings: Settings, outside: _Adapters) -> Recaller:
@@ -111,6 +117,7 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
     from hindsight_server.engine.retain.preview import Previewer
     from hindsight_server.engine.retain.retainer import RETAIN, Retainer
     from hindsight_server.engine.tags import Tags
+    from hindsight_server.engine.transfer.templates import Templates
     from hindsight_server.http.admission import Admission
     from hindsight_server.http.metrics import Metrics
     from hindsight_server.http.services import Services
@@ -120,6 +127,8 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
     indexer = Indexer(outside.analyzer, outside.embedder)
     jobs = JobRunner(store, clock)
     retainer = Retainer(store, outside.extractor, indexer, clock, on_job=jobs.wake, defender=defender)
+    transfers = _transfers(outside, indexer, jobs)
+    banks = Banks(store, clock, settings.bank_defaults(), on_forget=transfers.withdraw)
     jobs.register(RETAIN, _counted(retainer.run_job, metrics))
     return Services(
         store=store,
@@ -129,13 +138,15 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
         graphs=Graphs(store),
         recaller=recaller,
         reflector=Reflector(store, recaller, outside.analyzer, clock),
-        banks=Banks(store, clock, settings.bank_defaults()),
-        documents=Documents(store, retainer, clock, defender),
-        memories=Memories(store, indexer, clock, defender),
+        banks=banks,
+        documents=Documents(store, retainer, clock, defender, transfers.withdraw),
+        memories=Memories(store, indexer, clock, defender, transfers.withdraw),
         entities=Entities(store, clock),
         defender=defender,
         operations=Operations(store, clock, on_job=jobs.wake),
         tags=Tags(store),
+        templates=Templates(banks),
+        transfers=transfers,
         jobs=jobs,
         repair=VectorRepair(store, indexer, clock),
         metrics=metrics,
@@ -153,6 +164,16 @@ def _defender(settings: Settings, outside: _Adapters, metrics: Metrics) -> Defen
 
     default = read_policy(settings.bank_defaults().get(SETTING), SETTING)
     return Defender(outside.store, outside.detector, outside.clock, default=default, on_events=count)
+
+
+def _transfers(outside: _Adapters, indexer: Indexer, jobs: JobRunner) -> Transfers:
+    from hindsight_server.engine.transfer.transfers import CLONE, EXPORT, IMPORT, Transfers
+
+    transfers = Transfers(outside.store, outside.archives, indexer, outside.clock, on_job=jobs.wake)
+    jobs.register(EXPORT, transfers.run_export)
+    jobs.register(IMPORT, transfers.run_import)
+    jobs.register(CLONE, transfers.run_clone)
+    return transfers
 
 
 def _counted(run_job: Handler, metrics: Metrics) -> Handler:

@@ -44,6 +44,12 @@ class Api:
     def bank(self, method: str, bank_id: str, path: str = "", body: Any = None) -> Answer:
         return self(method, f"/v1/default/banks/{quote(bank_id, safe='')}{path}", body)
 
+    def upload(self, path: str, data: bytes, field: str = "file") -> Answer:
+        """POST a file as a form."""
+        head = f'--xyz\r\nContent-Disposition: form-data; name="{field}"; filename="a.zip"\r\n\r\n'.encode()
+        form = {"content-type": "multipart/form-data; boundary=xyz"}
+        return self("POST", path, head + data + b"\r\n--xyz--\r\n", form)
+
     def retain(self, bank_id: str, *items: Any, **options: Any) -> Answer:
         listed = [{"content": item} if isinstance(item, str) else item for item in items]
         return self.bank("POST", bank_id, "/memories", {"items": listed, **options})
@@ -54,9 +60,8 @@ class Api:
 
 def _answer(status: int, body: bytes, headers: Any) -> Answer:
     kind = headers.get("content-type", "")
-    return Answer(
-        status, json.loads(body) if "json" in kind else body.decode(), {k.lower(): v for k, v in headers.items()}
-    )
+    read: Any = body if "zip" in kind else json.loads(body) if "json" in kind else body.decode()
+    return Answer(status, read, {k.lower(): v for k, v in headers.items()})
 
 
 @pytest.fixture(scope="session")

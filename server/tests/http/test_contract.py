@@ -29,7 +29,8 @@ class Walk:
         method, path = (TABLE | OURS)[name]
         for key, value in {"bank_id": self.bank, **names}.items():
             path = path.replace(f"{{{key}}}", value)
-        answer = self.api(method, path + query, body)
+        uploads = isinstance(body, bytes)
+        answer = self.api.upload(path + query, body) if uploads else self.api(method, path + query, body)
         if name in TABLE:
             self.conforms(name, answer)
         assert answer.status < 400, (name, answer.body)
@@ -60,6 +61,8 @@ def test_every_served_operation_answers_as_documented(api: Any, conforms: Confor
     _walk_memories(walk)
     _walk_documents(walk)
     _walk_operations(walk)
+    _walk_transfers(walk)
+    _walk_forgetting(walk)
     assert walk("list_security_events", query="?action=block")["items"] == []
     walk("clear_bank_memories", query="?type=world")
     walk("delete_bank")
@@ -154,7 +157,29 @@ def _walk_operations(walk: Walk) -> None:
     assert walk("delete_document", document_id="talk")["memory_units_deleted"] >= 1
 
 
-def _wait(walk: Walk, operation_id: str) -> None:
+def _walk_transfers(walk: Walk) -> None:
+    for name in ("export_documents", "export_bank_transfer"):
+        finished = _wait(walk, walk(name)["operation_id"])
+        key = finished["result_metadata"]["storage_key"]
+        assert finished["result_metadata"]["download_url"] == f"/v1/default/files/download/{key}"
+        archive = walk("download_file", key=key)
+        assert archive[:2] == b"PK"
+    _wait(walk, walk("import_documents", archive, query="?on_conflict=replace")["operation_id"])
+    copy = f"{walk.bank}-copy"
+    _wait(walk, walk("import_bank_transfer", archive, query=f"?target_bank_id={copy}")["operation_id"])
+    _wait(walk, walk("clone_bank", query=f"?target_bank_id={copy}-2")["operation_id"])
+    assert walk("get_bank_template_schema")["properties"]["version"] == {"const": "1"}
+    manifest = walk("export_bank_template")
+    assert walk("import_bank_template", manifest, query="?dry_run=true")["dry_run"]
+
+
+def _walk_forgetting(walk: Walk) -> None:
+    one, two = (row["id"] for row in walk("list_memories")["items"][:2])
+    assert walk("forget_memory", memory_id=one)["memories_forgotten"] == 1
+    assert walk("forget_memories", {"ids": [two, one]})["missing"] == [one]
+
+
+def _wait(walk: Walk, operation_id: str) -> Any:
     import time
 
     for _ in range(200):
@@ -163,6 +188,7 @@ def _wait(walk: Walk, operation_id: str) -> None:
             break
         time.sleep(0.05)
     assert said["status"] == "completed", said
+    return said
 
 
 @pytest.mark.feature("R7")

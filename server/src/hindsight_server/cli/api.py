@@ -6,6 +6,7 @@ import http.client
 import json
 import urllib.error
 import urllib.request
+import uuid
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -46,15 +47,35 @@ class Api:
         """Any call; the decoded answer. Raises ApiError."""
         return self._call(method, path, body)
 
+    def upload(self, path: str, data: bytes) -> Any:
+        """POST a file as a form; the decoded answer. Raises ApiError."""
+        mark = uuid.uuid4().hex
+        head = f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="file"\r\n\r\n'.encode()
+        form = b"%s%s\r\n--%s--\r\n" % (head, data, mark.encode())
+        return self._decoded("POST", path, form, f"multipart/form-data; boundary={mark}")
+
+    def open(self, path: str) -> http.client.HTTPResponse:
+        """GET a path; the answer as it comes, to be closed. Raises ApiError."""
+        return self._open("GET", path, None, "application/json")
+
     def _call(self, method: str, path: str, body: dict[str, Any] | None) -> Any:
-        headers = {"content-type": "application/json", "user-agent": f"hindsight-cli/{__version__}"}
+        return self._decoded(method, path, None if body is None else json.dumps(body).encode(), "application/json")
+
+    def _decoded(self, method: str, path: str, data: bytes | None, kind: str) -> Any:
+        try:
+            with self._open(method, path, data, kind) as response:
+                return json.load(response)
+        except ValueError:
+            raise ApiError(f"What answers at {self._url} is no memory server: its answer is not JSON.", 2) from None
+
+    def _open(self, method: str, path: str, data: bytes | None, kind: str) -> http.client.HTTPResponse:
+        headers = {"content-type": kind, "user-agent": f"hindsight-cli/{__version__}"}
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"
-        data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self._url + path, data, headers, method=method)  # noqa: S310 -- checked above
         try:
-            with urllib.request.urlopen(request, timeout=self._timeout) as response:  # noqa: S310
-                return json.load(response)
+            opened: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=self._timeout)  # noqa: S310
+            return opened
         except urllib.error.HTTPError as error:
             raise ApiError(f"The server answered {error.code}: {_detail(error.read())}", 1) from None
         except (OSError, http.client.HTTPException) as error:
@@ -64,8 +85,6 @@ class Api:
                 "Start one with `hindsight serve`, or name another with --url or HINDSIGHT_API_URL.",
                 2,
             ) from None
-        except ValueError:
-            raise ApiError(f"What answers at {self._url} is no memory server: its answer is not JSON.", 2) from None
 
 
 def _checked_url(url: str) -> str:

@@ -10,6 +10,7 @@ from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.domain.text import clean_text
 from hindsight_server.engine import config as settings
 from hindsight_server.engine.retain.items import check_bank_id
+from hindsight_server.engine.transfer.withdrawal import OnForget, forgetting, no_exports
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.records import Bank, BankChange, BankStats, Page
 from hindsight_server.ports.store import Store
@@ -61,7 +62,15 @@ class Banks:
         5
     """
 
-    def __init__(self, store: Store, clock: Clock, defaults: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        defaults: Mapping[str, Any] | None = None,
+        *,
+        on_forget: OnForget = no_exports,
+    ) -> None:
+        self._on_forget = on_forget
         self._defaults = defaults or {}
         self._store = store
         self._clock = clock
@@ -90,7 +99,8 @@ class Banks:
 
     async def delete(self, bank_id: str) -> int:
         """Delete a bank with everything in it; the number of facts deleted. Raises BankNotFound."""
-        return await self._store.delete_bank(bank_id)
+        async with forgetting(self._on_forget, bank_id):
+            return await self._store.delete_bank(bank_id)
 
     async def stats(self, bank_id: str) -> BankStats:
         """Counts of what a bank holds. Raises BankNotFound."""

@@ -9,6 +9,7 @@ from hindsight_server.domain.ids import bank_of_chunk
 from hindsight_server.engine.defence import Defender, NoDefence
 from hindsight_server.engine.retain import Retainer, RetainLimits
 from hindsight_server.engine.retain.items import check_scopes, check_tag
+from hindsight_server.engine.transfer.withdrawal import OnForget, forgetting, no_exports
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.records import Chunk, Document, DocumentFilter, Operation, Page
 from hindsight_server.ports.store import Store
@@ -18,8 +19,14 @@ class Documents:
     """Use cases on documents; all raise BankNotFound for an unknown bank and NotFound for an unknown document."""
 
     def __init__(
-        self, store: Store, retainer: Retainer, clock: Clock, defender: Defender | NoDefence | None = None
+        self,
+        store: Store,
+        retainer: Retainer,
+        clock: Clock,
+        defender: Defender | NoDefence | None = None,
+        on_forget: OnForget = no_exports,
     ) -> None:
+        self._on_forget = on_forget
         self._defender = defender or NoDefence()
         self._store = store
         self._retainer = retainer
@@ -70,7 +77,8 @@ class Documents:
 
     async def delete(self, bank_id: str, document_id: str) -> int:
         """Delete a document with its chunks and facts; the number of facts deleted."""
-        return await self._store.delete_document(bank_id, document_id, self._clock.now())
+        async with forgetting(self._on_forget, bank_id):
+            return await self._store.delete_document(bank_id, document_id, self._clock.now())
 
     async def reprocess(self, bank_id: str, document_id: str) -> Operation:
         """Extract a document again with the bank's settings of now, as a job; until that is done it stays as it was."""

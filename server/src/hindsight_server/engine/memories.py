@@ -16,6 +16,7 @@ from hindsight_server.engine.indexing import Indexer, embedded_text, indexed_tex
 from hindsight_server.engine.retain.items import check_tag
 from hindsight_server.engine.retain.types import RetainLimits
 from hindsight_server.engine.times import parse_time
+from hindsight_server.engine.transfer.withdrawal import OnForget, forgetting, no_exports
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.records import FactChange, FactFilter, ForgetWrite, Forgotten, Page
 from hindsight_server.ports.store import Store
@@ -74,8 +75,14 @@ class Memories:
     """Use cases on facts; all raise BankNotFound for an unknown bank and NotFound for an unknown fact."""
 
     def __init__(
-        self, store: Store, indexer: Indexer, clock: Clock, defender: Defender | NoDefence | None = None
+        self,
+        store: Store,
+        indexer: Indexer,
+        clock: Clock,
+        defender: Defender | NoDefence | None = None,
+        on_forget: OnForget = no_exports,
     ) -> None:
+        self._on_forget = on_forget
         self._defender = defender or NoDefence()
         self._store = store
         self._indexer = indexer
@@ -110,13 +117,17 @@ class Memories:
             raise Conflict(f"Memory '{fact_id}' is still being extracted. Try again when its operation is completed.")
         allowed = await self._defender.edited(bank_id, fact, _change(patch))
         change = await self._reindexed(fact, allowed)
-        return await self._store.update_fact(bank_id, fact_id, change, self._clock.now())
+        if change.text is None:
+            return await self._store.update_fact(bank_id, fact_id, change, self._clock.now())
+        async with forgetting(self._on_forget, bank_id):
+            return await self._store.update_fact(bank_id, fact_id, change, self._clock.now())
 
     async def clear(self, bank_id: str, fact_type: str | None = None) -> int:
         """Delete all facts (of one type); the number deleted. Documents stay."""
         if fact_type is not None:
             check_fact_type(fact_type, tuple(FactType), "type")
-        return await self._store.clear_facts(bank_id, fact_type, self._clock.now())
+        async with forgetting(self._on_forget, bank_id):
+            return await self._store.clear_facts(bank_id, fact_type, self._clock.now())
 
     async def forget(self, bank_id: str, wanted: ForgetInput) -> Forgotten:
         """Forget memories for good, with everything that was made of them alone and their words in their documents.
@@ -126,7 +137,10 @@ class Memories:
                 that bear none of them.
         """
         write = _forget_write(bank_id, wanted)
-        return await self._store.forget(write, self._clock.now())
+        if write.dry_run:
+            return await self._store.forget(write, self._clock.now())
+        async with forgetting(self._on_forget, bank_id):
+            return await self._store.forget(write, self._clock.now())
 
     async def _reindexed(self, fact: Fact, change: FactChange) -> FactChange:
         changed = replace(

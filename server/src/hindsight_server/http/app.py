@@ -21,6 +21,7 @@ from hindsight_server.http import (
     reflect,
     retain,
     security,
+    transfer,
 )
 from hindsight_server.http.gateway import Gateway
 from hindsight_server.http.routes import Handler, add_routes
@@ -32,7 +33,20 @@ DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
 def all_handlers() -> dict[str, Handler]:
     """Every operation that is served, by its id in the API."""
     handlers: dict[str, Handler] = {}
-    for noun in (health, retain, recall, reflect, memories, graph, banks, documents, entities, operations, security):
+    for noun in (
+        health,
+        retain,
+        recall,
+        reflect,
+        memories,
+        graph,
+        banks,
+        documents,
+        entities,
+        operations,
+        security,
+        transfer,
+    ):
         handlers |= noun.HANDLERS
     return handlers
 
@@ -59,4 +73,6 @@ def create_app(
     handlers = all_handlers()
     add_routes(app, handlers)
     openapi.install(app, handlers)
-    return Gateway(app, services.metrics, api_key=api_key, max_body_bytes=max_body_bytes)
+    return Gateway(
+        app, services.metrics, api_key=api_key, max_body_bytes=max_body_bytes, admission=services.admission
+    )

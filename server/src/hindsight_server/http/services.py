@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from hindsight_server.engine.retain import Retainer
     from hindsight_server.engine.retain.preview import Previewer
     from hindsight_server.engine.tags import Tags
+    from hindsight_server.engine.transfer.templates import Templates
+    from hindsight_server.engine.transfer.transfers import Transfers
     from hindsight_server.ports.embedder import Embedder
     from hindsight_server.ports.store import Store
 
@@ -53,6 +55,8 @@ class Services:
     operations: Operations
     defender: Defender
     tags: Tags
+    templates: Templates
+    transfers: Transfers
     jobs: JobRunner
     repair: VectorRepair
     metrics: Metrics = field(default_factory=Metrics)

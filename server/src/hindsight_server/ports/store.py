@@ -8,7 +8,7 @@ state, place) gets a new `seq`, so that `snapshot` tells it as removed and added
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -42,6 +42,7 @@ from hindsight_server.ports.records import (
     Snapshot,
 )
 from hindsight_server.ports.security import SecurityStore
+from hindsight_server.ports.transfer import TransferCounts, TransferRecord, TransferWrite
 
 
 class Store(SecurityStore, Protocol):
@@ -158,6 +159,24 @@ class Store(SecurityStore, Protocol):
         A document of which nothing is left is deleted. By tags, a document that bears them itself goes as a whole when
         no fact of it lacks them, even one without facts. Once this returns, the words are in no file of the store, if
         no other memory holds them, and no reader was busy meanwhile: then that follows as soon as it is done.
+        """
+        ...
+
+    async def read_transfer(
+        self, bank_id: str, document_ids: Sequence[str] | None, take: Callable[[TransferRecord], None]
+    ) -> None:
+        """Hand all of a bank, or of some documents, to `take`, in the order of `TransferRecord`, as of one moment.
+
+        `take` is called in a thread of the store. What users said of names comes only with a whole bank. Raises
+        NotFound for a document that is not there.
+        """
+        ...
+
+    async def write_transfer(self, write: TransferWrite) -> TransferCounts | None:
+        """Store what was read elsewhere, in one transaction; None when its job was completed before.
+
+        Facts keep their ids, unless these are taken, and their order. Raises Conflict as `TransferWrite` says,
+        InvalidInput when the records contradict each other.
         """
         ...
 

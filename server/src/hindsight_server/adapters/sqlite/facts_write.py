@@ -25,7 +25,8 @@ from hindsight_server.ports.records import FLAG_PENDING, FLAG_QUESTION, FLAG_TIM
 class NewFact:
     """A fact with its place: what the document's part adds to what the fact itself knows.
 
-    `place` is where its words stand, from the beginning of its chunk, and how long they are; None when unknown.
+    `place` is where its words stand, from the beginning of its chunk, and how long they are; None when unknown. `seen`
+    is when it mentions its names, None for the time it was said or is stored.
     """
 
     write: FactWrite
@@ -37,6 +38,7 @@ class NewFact:
     tags: str
     entities: tuple[Mentioned, ...]
     place: tuple[int, int] | None = None
+    seen: int | None = None
 
 
 def insert_facts(session: BankSession, facts: Sequence[NewFact]) -> None:
@@ -54,7 +56,7 @@ def insert_facts(session: BankSession, facts: Sequence[NewFact]) -> None:
     connection.executemany(sql("facts.note_unencoded"), [(session.bank_id, seq) for seq in waiting])
     mentions = []
     for seq, fact in numbered:
-        seen = to_micros(fact.write.extracted.mentioned_at) or session.now
+        seen = fact.seen or to_micros(fact.write.extracted.mentioned_at) or session.now
         mentions += [(name, seq, seen) for name in fact.entities]
     add_mentions(session, mentions)
     for seq, fact in numbered:

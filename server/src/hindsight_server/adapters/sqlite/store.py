@@ -25,6 +25,8 @@ from hindsight_server.adapters.sqlite import (
     retain,
     snapshots,
     tags,
+    transfer,
+    transfer_write,
 )
 from hindsight_server.adapters.sqlite.images import Images
 from hindsight_server.adapters.sqlite.opened import OpenedFolder
@@ -60,6 +62,7 @@ from hindsight_server.ports.records import (
     RetainWrite,
     Snapshot,
 )
+from hindsight_server.ports.transfer import TransferCounts, TransferRecord, TransferWrite
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -177,6 +180,14 @@ class SqliteStore(SecurityRows):
         if write.dry_run:
             return await self._write(forgetting.forget, write, now)
         return await self._forget(forgetting.forget, write, now)
+
+    async def read_transfer(
+        self, bank_id: str, document_ids: Sequence[str] | None, take: Callable[[TransferRecord], None]
+    ) -> None:
+        await self._read(transfer.read_transfer, bank_id, document_ids, take)
+
+    async def write_transfer(self, write: TransferWrite) -> TransferCounts | None:
+        return await self._write(transfer_write.write_transfer, write)
 
     # reading
 

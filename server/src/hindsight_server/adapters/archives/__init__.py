@@ -1,0 +1,5 @@
+"""Where archive files are kept."""
+
+from hindsight_server.adapters.archives.folder import FolderArchives
+
+__all__ = ["FolderArchives"]

@@ -1,0 +1,1 @@
+"""Banks and documents that leave a server and enter another, or the same one again."""

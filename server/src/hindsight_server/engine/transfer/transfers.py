@@ -1,0 +1,299 @@
+"""Exports, imports and clones: asked for at once, done by a job."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from datetime import timedelta
+from typing import Any, BinaryIO
+
+from hindsight_server.domain.errors import BankNotFound, Conflict, InvalidInput
+from hindsight_server.domain.ids import new_id
+from hindsight_server.domain.model import FactType
+from hindsight_server.engine import config as settings
+from hindsight_server.engine.indexing import IndexedWords, Indexer, embedded_text
+from hindsight_server.engine.retain.items import check_bank_id
+from hindsight_server.engine.transfer.archive import Archive, ArchiveWriter, read_archive
+from hindsight_server.engine.transfer.types import ExportInput, ImportInput, TransferLimits
+from hindsight_server.ports.archives import ArchiveKind, Archives, StoredArchive
+from hindsight_server.ports.clock import Clock
+from hindsight_server.ports.records import DocumentFilter, Operation
+from hindsight_server.ports.store import Store
+from hindsight_server.ports.transfer import (
+    ReadyFact,
+    TransferBank,
+    TransferCounts,
+    TransferDocument,
+    TransferFact,
+    TransferNames,
+    TransferRecord,
+    TransferWrite,
+)
+
+EXPORT, IMPORT, CLONE = "bank_export", "bank_import", "bank_clone"
+_SECRET = re.compile(r"api_?key|secret|passw|credential|authorization|(?:access|auth|bearer)_?token|private_?key", re.I)
+_INDEX_AT_ONCE = 500
+
+_log = logging.getLogger(__name__)
+
+
+class Transfers:
+    """Use cases on archives. Exports and clones raise BankNotFound for an unknown bank.
+
+    Args:
+        download_url: where an export of a key is fetched.
+        on_job: called after a job was added, so that a worker looks at once.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        archives: Archives,
+        indexer: Indexer,
+        clock: Clock,
+        *,
+        limits: TransferLimits | None = None,
+        on_job: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._store = store
+        self._archives = archives
+        self._indexer = indexer
+        self._clock = clock
+        self._limits = limits or TransferLimits()
+        self._on_job = on_job
+
+    async def export(self, bank_id: str, wanted: ExportInput) -> Operation:
+        """Add a job that writes an archive. Raises NotFound for a document that is not there."""
+        for document_id in wanted.document_ids or ():
+            await self._store.get_document(bank_id, document_id)
+        await self._store.get_bank(bank_id)
+        return await self._add(bank_id, EXPORT, {"wanted": asdict(wanted)})
+
+    async def import_archive(self, bank_id: str, data: bytes, wanted: ImportInput) -> Operation:
+        """Add a job that takes an archive in; it is recorded with `bank_id`, which is made when it is not there.
+
+        Raises:
+            InvalidInput: the archive can't be read, or its own bank's id can't be one.
+            Conflict: the bank to restore into holds something.
+        """
+        check_bank_id(bank_id)
+        if len(data) > self._limits.archive_bytes:
+            raise InvalidInput(f"The archive is larger than {self._limits.archive_bytes} bytes.", field="file")
+        stored = await asyncio.to_thread(self._keep, bank_id, ArchiveKind.UPLOAD, lambda file: _write(file, data))
+        try:
+            archive = await asyncio.to_thread(self._read, stored.key)
+            target = _target(bank_id, archive, wanted)
+            if wanted.mode == "restore":
+                await self._check_empty(target)
+            await self._store.ensure_bank(bank_id, self._clock.now())
+            payload = {"key": stored.key, "target": target, "wanted": asdict(wanted)}
+            return await self._add(bank_id, IMPORT, payload)
+        except BaseException:
+            await asyncio.to_thread(self._archives.delete, stored.key, ArchiveKind.UPLOAD)
+            raise
+
+    async def clone(self, bank_id: str, target_bank_id: str, wanted: ExportInput) -> Operation:
+        """Add a job that copies a bank into a new one. Raises Conflict when that is there already."""
+        check_bank_id(target_bank_id)
+        await self._store.get_bank(bank_id)
+        await self._check_empty(target_bank_id)
+        return await self._add(bank_id, CLONE, {"target": target_bank_id, "wanted": asdict(wanted)})
+
+    async def open_export(self, key: str) -> tuple[BinaryIO, int]:
+        """An export and its size. Raises NotFound."""
+        return await asyncio.to_thread(self._archives.open, key, ArchiveKind.EXPORT, self._clock.now())
+
+    async def withdraw(self, bank_id: str) -> int:
+        """Delete a bank's exports, since something of what they hold was forgotten; the number deleted."""
+        return await asyncio.to_thread(self._archives.withdraw, bank_id)
+
+    async def sweep(self) -> int:
+        """Delete archives that have expired; the number deleted."""
+        return await asyncio.to_thread(self._archives.sweep, self._clock.now())
+
+    async def run_export(self, job: Operation) -> Mapping[str, Any]:
+        """Write the archive of a job."""
+        await self.sweep()
+        wanted = _export_input(job.payload or {})
+        expires = self._clock.now() + timedelta(hours=self._limits.keep_hours)
+        stored, counts = await self._write_archive(job.bank_id, wanted, ArchiveKind.EXPORT)
+        return {
+            "storage_key": stored.key,
+            "download_url": f"/v1/default/files/download/{stored.key}",
+            "byte_size": stored.byte_size,
+            "filename": _filename(job.bank_id),
+            "expires_at": expires.isoformat(),
+            "documents_exported": counts["documents"],
+            "facts_exported": counts["facts"],
+        }
+
+    async def run_import(self, job: Operation) -> Mapping[str, Any]:
+        """Take the archive of a job in. Doing it twice equals doing it once."""
+        payload = job.payload or {}
+        wanted = ImportInput(**payload["wanted"])
+        archive = await asyncio.to_thread(self._read, payload["key"])
+        result = await self._take_in(job, archive, payload["target"], wanted)
+        await asyncio.to_thread(self._archives.delete, payload["key"], ArchiveKind.UPLOAD)
+        return result
+
+    async def run_clone(self, job: Operation) -> Mapping[str, Any]:
+        """Copy the bank of a job, as it is at one moment."""
+        payload = job.payload or {}
+        given = _export_input(payload)
+        stored, _ = await self._write_archive(job.bank_id, given, ArchiveKind.UPLOAD)
+        try:
+            archive = await asyncio.to_thread(self._read, stored.key)
+            return await self._take_in(job, archive, payload["target"], ImportInput(mode="restore"))
+        finally:
+            await asyncio.to_thread(self._archives.delete, stored.key, ArchiveKind.UPLOAD)
+
+    async def _take_in(self, job: Operation, archive: Archive, target: str, wanted: ImportInput) -> Mapping[str, Any]:
+        fresh = wanted.mode == "restore"
+        facts = archive.facts if wanted.include_data else []
+        ready, unencoded = await self._ready(facts)
+        bank = _known_settings(archive.bank) if fresh and wanted.include_config and archive.bank else None
+
+        def result(counts: TransferCounts) -> Mapping[str, Any]:
+            told = {"bank_id": target, "config_applied": bank is not None, "unencoded_count": unencoded}
+            return told | asdict(counts)
+
+        write = TransferWrite(
+            bank_id=target,
+            now=self._clock.now(),
+            documents=tuple(archive.documents) if wanted.include_data else (),
+            facts=ready,
+            names=archive.names if fresh and wanted.include_data else TransferNames(),
+            bank=bank,
+            fresh=fresh,
+            conflict=wanted.conflict,
+            finishes=job,
+            result=result,
+        )
+        counts = await self._store.write_transfer(write)
+        return (job.result or {}) if counts is None else result(counts)
+
+    async def _ready(self, facts: list[TransferFact]) -> tuple[tuple[ReadyFact, ...], int]:
+        """The facts with their words and vectors, and the number of those that get theirs later."""
+        ready: list[ReadyFact] = []
+        for start in range(0, len(facts), _INDEX_AT_ONCE):
+            some = facts[start : start + _INDEX_AT_ONCE]
+            words = await asyncio.to_thread(self._words, some)
+            if start < self._limits.encode_at_once:
+                encodings = await self._indexer.encode([embedded_text(fact) for fact in some])
+            else:
+                encodings = [None] * len(some)
+            ready += [
+                ReadyFact(fact=fact, terms=of.terms, length=of.length, tokens=of.tokens, encoding=encoding)
+                for fact, of, encoding in zip(some, words, encodings, strict=True)
+            ]
+        return tuple(ready), sum(one.encoding is None for one in ready)
+
+    def _words(self, facts: list[TransferFact]) -> list[IndexedWords]:
+        return [self._indexer.words(fact) for fact in facts]
+
+    async def _write_archive(
+        self, bank_id: str, wanted: ExportInput, kind: ArchiveKind
+    ) -> tuple[StoredArchive, dict[str, int]]:
+        loop = asyncio.get_running_loop()
+        counts: dict[str, int] = {}
+
+        def write(file: BinaryIO) -> None:
+            writer = ArchiveWriter(file, source_bank=bank_id, made_at=self._clock.now())
+            take = _chosen(wanted, writer.add)
+            ids = wanted.document_ids if wanted.include_data else ()
+            reading = self._store.read_transfer(bank_id, ids, take)
+            asyncio.run_coroutine_threadsafe(reading, loop).result()
+            writer.close()
+            counts.update(writer.counts)
+
+        stored = await asyncio.to_thread(self._keep, bank_id, kind, write)
+        return stored, counts
+
+    def _keep(self, bank_id: str, kind: ArchiveKind, write: Callable[[BinaryIO], None]) -> StoredArchive:
+        expires = self._clock.now() + timedelta(hours=self._limits.keep_hours)
+        return self._archives.put(bank_id, kind, expires, write)
+
+    def _read(self, key: str) -> Archive:
+        file, _ = self._archives.open(key, ArchiveKind.UPLOAD, self._clock.now())
+        with file:
+            return read_archive(file, self._limits)
+
+    async def _check_empty(self, bank_id: str) -> None:
+        try:
+            held = await self._store.list_documents(bank_id, DocumentFilter(), 1, 0)
+        except BankNotFound:
+            return
+        if held.total:
+            raise Conflict(f"Bank '{bank_id}' holds something already; name another target_bank_id, or use mode=merge.")
+
+    async def _add(self, bank_id: str, type_: str, payload: dict[str, Any]) -> Operation:
+        now = self._clock.now()
+        operation = Operation(
+            bank_id=bank_id,
+            operation_id=new_id(),
+            type=type_,
+            status="pending",
+            payload=payload,
+            items_count=1,
+            created_at=now,
+            updated_at=now,
+        )
+        added = await self._store.add_operation(operation)
+        self._on_job()
+        return added
+
+
+def _write(file: BinaryIO, data: bytes) -> None:
+    file.write(data)
+
+
+def _target(bank_id: str, archive: Archive, wanted: ImportInput) -> str:
+    if wanted.mode == "merge":
+        return bank_id
+    named = wanted.target_bank_id or archive.manifest.get("source_bank")
+    return check_bank_id(named if isinstance(named, str) else bank_id)
+
+
+def _export_input(payload: Mapping[str, Any]) -> ExportInput:
+    given = dict(payload["wanted"])
+    ids = given["document_ids"]
+    return ExportInput(**{**given, "document_ids": None if ids is None else tuple(ids)})
+
+
+def _chosen(wanted: ExportInput, add: Callable[[TransferRecord], None]) -> Callable[[TransferRecord], None]:
+    """Takes what the archive is to carry."""
+
+    def take(record: TransferRecord) -> None:
+        if isinstance(record, TransferBank):
+            if wanted.include_config and wanted.document_ids is None:
+                add(replace(record, config=without_secrets(record.config)))
+        elif isinstance(record, TransferDocument | TransferNames):
+            if wanted.include_data:
+                add(record)
+        elif wanted.include_data and (wanted.include_observations or record.fact_type is not FactType.OBSERVATION):
+            add(record)
+
+    return take
+
+
+def without_secrets(value: Any) -> Any:
+    """Settings without anything that is named like a key or a password."""
+    if isinstance(value, Mapping):
+        return {key: without_secrets(inner) for key, inner in value.items() if not _SECRET.search(str(key))}
+    return [without_secrets(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _known_settings(bank: TransferBank) -> TransferBank:
+    """Settings that this server has, checked. Raises InvalidInput for a value that can't be one."""
+    known = {name: value for name, value in bank.config.items() if name in settings.CONFIG_KEYS}
+    dropped = sorted(set(bank.config) - set(known))
+    if dropped:
+        _log.warning("settings of an archive that this server does not have are left out: %s", ", ".join(dropped))
+    return replace(bank, config=settings.checked_updates(known))
+
+
+def _filename(bank_id: str) -> str:
+    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', bank_id)[:80] or 'bank'}.zip"

@@ -1,0 +1,184 @@
+"""What a bank is made of, as it leaves one store and enters another: no vectors, no numbers that mean something in one
+store only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from hindsight_server.domain.model import FactState, FactType
+from hindsight_server.ports.embedder import Encoding
+from hindsight_server.ports.records import Operation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferBank:
+    """A bank's own settings."""
+
+    bank_id: str
+    name: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferPart:
+    """What one retain brought to a document; `source` says how, so that it can be extracted again."""
+
+    number: int
+    first_turn: int
+    turn_count: int
+    source: Mapping[str, Any]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferChunk:
+    """A chunk; `part` and `position` are its place in the document, `complete` whether its facts may be kept."""
+
+    part: int
+    position: int
+    content_hash: str
+    ordinal: int
+    first_turn: int
+    complete: bool
+    created_at: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferDocument:
+    document_id: str
+    content_hash: str
+    context: str | None
+    metadata: Mapping[str, str]
+    tags: tuple[str, ...]
+    created_at: datetime
+    updated_at: datetime
+    text_length: int
+    turn_count: int
+    next_part: int
+    observation_scopes: Any
+    parts: tuple[TransferPart, ...]
+    chunks: tuple[TransferChunk, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferMention:
+    """A name in a fact; `flags` are those of `domain.naming.flags`."""
+
+    name: str
+    type: str
+    flags: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamePair:
+    """What a fact or a user says of two names: one entity (`same`) or two."""
+
+    one: str
+    other: str
+    same: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferFact:
+    """A fact. `chunk` is the place of its chunk (part, position), `place` that of its words in it (start, length)."""
+
+    fact_id: str
+    document_id: str
+    chunk: tuple[int, int] | None
+    place: tuple[int, int] | None
+    turn_index: int
+    fact_type: FactType
+    text: str
+    state: FactState
+    context: str | None
+    session: str | None
+    speaker: str | None
+    role: str | None
+    occurred_start: datetime | None
+    occurred_end: datetime | None
+    mentioned_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    metadata: Mapping[str, str]
+    tags: tuple[str, ...]
+    mentions: tuple[TransferMention, ...]
+    name_pairs: tuple[NamePair, ...]
+    is_question: bool
+    has_time_expression: bool
+    proof_count: int
+    source_fact_ids: tuple[str, ...]
+    invalidated_at: datetime | None
+    invalidation_reason: str | None
+    edited_at: datetime | None
+    fold: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferNames:
+    """What users said of names.
+
+    Args:
+        pairs: names that are one entity, or two.
+        given: names that no fact need mention, and those chosen to stand for their entity.
+    """
+
+    pairs: tuple[NamePair, ...] = ()
+    given: tuple[TransferMention, ...] = ()
+
+
+TransferRecord = TransferBank | TransferDocument | TransferFact | TransferNames
+"""In this order: one bank, its documents, its facts from the oldest on, one of names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadyFact:
+    """A fact to be stored, with what it is found by here."""
+
+    fact: TransferFact
+    terms: Mapping[str, int]
+    length: int
+    tokens: int
+    encoding: Encoding | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferCounts:
+    """What an import did; `renamed` documents are among the imported."""
+
+    documents_imported: int = 0
+    documents_skipped: int = 0
+    documents_replaced: int = 0
+    documents_renamed: int = 0
+    facts_imported: int = 0
+    observations_imported: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferWrite:
+    """An import as one transaction.
+
+    Args:
+        bank_id: where everything goes; the bank is created when it is not there.
+        fresh: Conflict is raised when the bank holds anything already.
+        conflict: what becomes of a document whose id is taken: ``skip``, ``replace`` or ``new-id``.
+        bank: settings to take over; None leaves them.
+        finishes: the job, which is completed in the same transaction; Conflict is raised when it was cancelled, and
+            nothing is written when it is completed already.
+        result: makes the job's result of the counts.
+    """
+
+    bank_id: str
+    now: datetime
+    documents: tuple[TransferDocument, ...] = ()
+    facts: tuple[ReadyFact, ...] = ()
+    names: TransferNames = field(default_factory=TransferNames)
+    bank: TransferBank | None = None
+    fresh: bool = False
+    conflict: str = "skip"
+    finishes: Operation | None = None
+    result: Callable[[TransferCounts], Mapping[str, Any]] | None = None

@@ -1,0 +1,83 @@
+"""Archives and forgetting over HTTP: what is refused, and how."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+def test_forms_that_hold_no_archive_are_refused(api: Any, bank: str) -> None:
+    path = f"/v1/default/banks/{bank}/transfer/import"
+    for answer in (
+        api("POST", path, {"file": "x"}),
+        api("POST", path, b"", {"content-type": "multipart/form-data"}),
+        api("POST", path, b"--x\r\nbroken", {"content-type": "multipart/form-data; boundary=x"}),
+        api.upload(path, b"PK", field="other"),
+        api.upload(path, b"PK no archive"),
+        api.upload(f"{path}?mode=copy", b"PK"),
+        api.upload(f"{path}?document_conflict=maybe", b"PK"),
+        api.upload(f"/v1/default/banks/{bank}/document-transfer?on_conflict=maybe", b"PK"),
+    ):
+        assert answer.status == 422, answer.body
+    assert api.bank("GET", bank, "/stats").status == 404
+
+
+def test_what_is_not_there_is_told(api: Any, bank: str) -> None:
+    assert api("GET", "/v1/default/files/download/..%2F..%2Fmemory.db").status == 404
+    assert api("GET", "/v1/default/files/download/x").status == 404
+    assert api.bank("POST", bank, "/transfer/export").status == 404
+    assert api.bank("POST", bank, "/clone?target_bank_id=y").status == 404
+    assert api.bank("POST", bank, "/clone").status == 422
+    assert api.bank("GET", bank, "/export").status == 404
+    assert api.bank("GET", bank, "/document-transfer").status == 410
+    api.retain(bank, "Ann lives in Oslo.")
+    assert api.bank("DELETE", bank, "/memories/none").status == 404
+    assert api.bank("POST", bank, "/transfer/export?document_id=none").status == 404
+    assert api.bank("POST", bank, "/transfer/export?include_data=false&include_bank_config=false").status == 422
+    assert api.bank("POST", bank, f"/clone?target_bank_id={bank}").status == 409
+
+
+def test_case_a28_a_forget_without_a_filter_is_refused(api: Any, bank: str) -> None:
+    """mem0 3928: deleting without a usable filter wiped every user."""
+    api.retain(bank, "Ann lives in Oslo.", "Bob lives in Rome.")
+    for body in (
+        {},
+        {"ids": []},
+        {"tags": []},
+        {"tags_match": "exact"},
+        {"dry_run": True},
+        {"tags": ["a"], "ids": ["b"]},
+    ):
+        assert api.bank("POST", bank, "/memories/forget", body).status == 422
+    assert api.bank("POST", bank, "/memories/forget", {"tags": ["a"], "tags_match": "any"}).status == 422
+    assert api.bank("GET", bank, "/memories/list").body["total"] == 2
+
+
+@pytest.mark.feature("R17")
+def test_a_template_sets_another_bank_up(api: Any, bank: str) -> None:
+    manifest = {
+        "version": "1",
+        "bank": {"retain_chunk_size": 700, "reflect_mission": "be kind", "mcp_enabled_tools": None},
+    }
+    dry = api.bank("POST", bank, "/import?dry_run=true", manifest)
+    assert (dry.status, dry.body["config_applied"]) == (200, False)
+    assert api.bank("GET", bank, "/config").status == 404
+    assert api.bank("POST", bank, "/import", manifest).body["config_applied"] is True
+    exported = api.bank("GET", bank, "/export").body
+    assert exported["bank"] == {"retain_chunk_size": 700, "reflect_mission": "be kind"}
+    assert api.bank("POST", f"{bank}-2", "/import", exported).status == 200
+    assert api.bank("GET", f"{bank}-2", "/export").body == exported
+    for wrong, named in (
+        ({"bank": {}}, "version"),
+        ({"version": "9"}, "version"),
+        ({"version": "1", "bank": {"retain_chunk_size": "x"}}, "retain_chunk_size"),
+        ({"version": "1", "bank": {"nothing": 1}}, "nothing"),
+        ({"version": "1", "bank": [1]}, "bank"),
+        ({"version": "1", "directives": [{"name": "a", "content": "b"}]}, "directives"),
+        ({"version": "1", "mental_models": [{"id": "a"}]}, "mental_models"),
+    ):
+        refused = api.bank("POST", f"{bank}-3", "/import", wrong)
+        assert refused.status == 422
+        assert named in str(refused.body)
+    assert api.bank("GET", f"{bank}-3", "/config").status == 404
