@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from hindsight_server.http.admission import Admission
 from hindsight_server.http.gateway import Gateway, Message, Receive, Scope, Send
 from hindsight_server.http.metrics import Metrics
 
@@ -233,3 +234,19 @@ async def test_a_long_body_gets_the_time_it_needs() -> None:
     gateway = Gateway(app, Metrics(), api_key=None, max_body_bytes=2**20, body_seconds=0.2)
     await asyncio.wait_for(gateway(exchange.scope, exchange.receive, exchange.send), 30)
     assert exchange.sent[0]["status"] == 413  # read on until it was too long, beyond the 0.2 seconds
+
+
+async def test_a_search_without_a_place_is_refused_before_it_is_read() -> None:
+    app, gate = Echo(), Admission(1)
+    search, other = (
+        Exchange(path=b"/v1/default/banks/b/memories/recall"),
+        Exchange(path=b"/v1/default/banks/b/memories"),
+    )
+    search.incoming.clear()  # a body that never comes
+    gateway = Gateway(app, Metrics(), api_key=None, max_body_bytes=10, admission=gate)
+    with gate.admit():
+        await asyncio.wait_for(gateway(search.scope, search.receive, search.send), 5)
+        await gateway(other.scope, other.receive, other.send)
+    assert (search.sent[0]["status"], search.headers[b"retry-after"]) == (503, b"1")
+    assert other.sent[0]["status"] == 200
+    assert app.calls == 1

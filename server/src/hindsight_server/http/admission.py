@@ -43,11 +43,7 @@ class Admission:
     @contextmanager
     def admit(self) -> Iterator[None]:
         """Hold a place. Raises Overloaded when there is none."""
-        if self._full():
-            raise Overloaded(
-                f"{self._inside} recalls and reflects are being answered already. Try again in a moment.",
-                retry_after=RETRY_SECONDS,
-            )
+        self.check()
         if not self._inside:
             self._since = self._clock()
         self._inside += 1
@@ -58,6 +54,14 @@ class Admission:
             now = self._clock()
             self._interval += _WEIGHT * (min(now - self._since, _LONGEST) - self._interval)
             self._since = now
+
+    def check(self) -> None:
+        """Raises Overloaded when there is no place."""
+        if self._full():
+            raise Overloaded(
+                f"{self._inside} recalls and reflects are being answered already. Try again in a moment.",
+                retry_after=RETRY_SECONDS,
+            )
 
     def _full(self) -> bool:
         if not self._most or self._inside < min(self._most, _ALWAYS):

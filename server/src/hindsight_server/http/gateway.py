@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import hmac
 import logging
+import math
 import re
 import uuid
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -17,6 +18,8 @@ from urllib.parse import quote, unquote_to_bytes
 
 import orjson
 
+from hindsight_server.domain.errors import Overloaded
+from hindsight_server.http.admission import Admission
 from hindsight_server.http.ignored import HEADER, ignored_header
 from hindsight_server.http.metrics import Metrics
 
@@ -30,6 +33,7 @@ logger = logging.getLogger(__name__)
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:\-]{1,128}")
 _LOCAL_HOST = re.compile(rb"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
 _OPEN = ("/health", "/health/live", "/health/ready", "/version")
+_SEARCHES = ("/memories/recall", "/reflect")
 _CLIENT_CLOSED = 499
 _DRAIN_SECONDS = 10.0
 _BODY_SECONDS = 20.0
@@ -58,6 +62,7 @@ class Gateway:
         metrics: where requests are counted.
         api_key: the key that requests must carry, or None.
         max_body_bytes: the largest body that is read.
+        admission: looked at before a search is read, so that refusing one costs next to nothing.
         body_seconds: how long a body may take, besides a second for each 16 KiB of it; a slower one is answered with
             408, so that clients which send a byte now and then can't hold connections for ever.
     """
@@ -69,12 +74,14 @@ class Gateway:
         *,
         api_key: str | None,
         max_body_bytes: int,
+        admission: Admission | None = None,
         body_seconds: float = _BODY_SECONDS,
     ) -> None:
         self._app = app
         self._metrics = metrics
         self._key = api_key.encode() if api_key else None
         self._max_body_bytes = max_body_bytes
+        self._admission = admission
         self._body_seconds = body_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -104,6 +111,8 @@ class Gateway:
     async def _pass(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         scope["path"] = _raw_path(scope)
         self._authorize(scope)
+        if self._admission is not None and scope["path"].endswith(_SEARCHES):
+            _refuse_when_full(self._admission)
         body = await self._read_body(scope, receive)
         if body is None:
             return
@@ -162,6 +171,14 @@ class Gateway:
     def _too_large(self) -> None:
         detail = f"The request body is larger than {self._max_body_bytes} bytes. Send it in several requests."
         raise TooLarge(413, detail, ((b"connection", b"close"),))
+
+
+def _refuse_when_full(admission: Admission) -> None:
+    try:
+        admission.check()
+    except Overloaded as problem:
+        seconds = b"%d" % math.ceil(problem.retry_after or 1)
+        raise Refused(503, str(problem), ((b"retry-after", seconds),)) from None
 
 
 def _too_slow(size: int) -> Refused:
