@@ -6,6 +6,7 @@ A13 is in `engine/test_delta.py`, A15 in `engine/recall/test_folding.py`, A40 al
 from __future__ import annotations
 
 import threading
+import time
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,76 @@ def test_case_a22_a_long_message_is_cut_and_none_of_it_lost(api: Any, bank: str,
     said = sum(len(part["text"].removeprefix("Ann: ").replace(" ", "")) for part in parts)
     assert said == len(text.removeprefix("Ann: ").replace(" ", ""))
     assert api.bank("GET", bank, "/documents/long").body["original_text"] == text
+
+
+@pytest.mark.feature("R7")
+def test_a_document_without_facts_is_listed_and_can_be_extracted_again(api: Any, bank: str) -> None:
+    """Nothing worth remembering is a success that can be seen, not a loss that can't."""
+    answer = api.retain(bank, {"content": "ok, thanks", "document_id": "d"}, {"content": "Ann: I bought a canoe."})
+    assert answer.status == 200
+
+    def count() -> int:
+        rows = api.bank("GET", bank, "/documents").body["items"]
+        return int(next(row["memory_unit_count"] for row in rows if row["id"] == "d"))
+
+    assert count() == 0
+    assert api.bank("PATCH", bank, "/config", {"updates": {"retain_extraction_mode": "verbose"}}).status == 200
+    operation = api.bank("POST", bank, "/documents/d/reprocess").body["operation_id"]
+    for _ in range(200):
+        if api.bank("GET", bank, f"/operations/{operation}").body["status"] == "completed":
+            break
+        time.sleep(0.05)
+    assert count() == 1
+
+
+@pytest.mark.feature("R12")
+@pytest.mark.parametrize(
+    "scopes", ["combined", "shared", "per_tag", "all_combinations", [["user:ann"], ["user:ann", "topic:boats"]]]
+)
+def test_observation_scopes_are_kept_with_the_document(api: Any, bank: str, scopes: Any) -> None:
+    item = {"content": "Ann: I bought a canoe.", "document_id": "d", "tags": ["user:ann"], "observation_scopes": scopes}
+    assert api.retain(bank, item).status == 200
+    assert api.bank("GET", bank, "/documents/d").body["observation_scopes"] == scopes
+    # What comes without them leaves them as they are.
+    assert api.retain(bank, {"content": "Ann: I sold it.", "document_id": "d", "update_mode": "append"}).status == 200
+    assert api.bank("GET", bank, "/documents/d").body["observation_scopes"] == scopes
+
+
+@pytest.mark.feature("R12")
+@pytest.mark.parametrize("scopes", ["everyone", ["user:ann"], [[1]], 7, {"tags": []}])
+def test_observation_scopes_that_nobody_knows_are_refused_by_name(api: Any, bank: str, scopes: Any) -> None:
+    answer = api.retain(bank, {"content": "Ann: I bought a canoe.", "observation_scopes": scopes})
+    assert answer.status == 422
+    assert "observation_scopes" in str(answer.body["detail"])
+
+
+@pytest.mark.feature("R7")
+def test_items_of_one_request_follow_their_own_strategies(api: Any, bank: str) -> None:
+    strategies = {
+        "exact": {"retain_extraction_mode": "verbatim"},
+        "all": {"retain_extraction_mode": "verbose", "retain_mission": "people"},
+    }
+    api.bank("PUT", bank, "", {})
+    config = api.bank("PATCH", bank, "/config", {"updates": {"retain_strategies": strategies}})
+    assert config.status == 200
+    shown = api.bank("GET", bank, "/config").body
+    assert shown["not_applied"] == ["retain_strategies.all.retain_mission"]
+    text = "Ann: ok\nBob: I live in Oslo."
+    items = [
+        {"content": text, "document_id": f"d-{name}", **({"strategy": name} if name else {})}
+        for name in ("", "exact", "all")
+    ]
+    assert api.retain(bank, *items).status == 200
+    found = {
+        name: sorted(row["text"] for row in _listed(api, bank, f"&document_id=d-{name}"))
+        for name in ("", "exact", "all")
+    }
+    assert found == {"": ["Bob: I live in Oslo."], "exact": [text], "all": ["Ann: ok", "Bob: I live in Oslo."]}
+    unknown = api.retain(bank, {"content": "x", "strategy": "none"})
+    assert unknown.status == 422
+    assert "items[0].strategy" in str(unknown.body) or "strategy" in str(unknown.body)
+    custom = api.bank("PATCH", bank, "/config", {"updates": {"retain_extraction_mode": "custom"}})
+    assert custom.status == 422
 
 
 def test_case_a38_eight_threads_add_and_read_without_an_error(api: Any, bank: str) -> None:

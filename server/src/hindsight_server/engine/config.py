@@ -113,6 +113,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
 _APPLIED = frozenset(
     {"entity_labels", "entities_allow_free_form"}
     | {"memory_defense", "retain_extraction_mode", "retain_chunk_size", "retain_default_strategy", "retain_strategies"}
+    | {"retain_structured_chunk_size"}
     | {"enable_text_search", "enable_temporal_retrieval", "enable_graph_retrieval", "enable_reranking"}
     | {name for name in CONFIG_KEYS if name.startswith("recall_")}
 )
@@ -153,7 +154,10 @@ def resolve(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 def not_applied(overrides: Mapping[str, Any]) -> tuple[str, ...]:
     """Overrides that are kept but change nothing in this server as it runs now."""
-    return tuple(sorted(set(overrides) - _APPLIED))
+    names = set(overrides) - _APPLIED
+    for strategy, settings in (overrides.get("retain_strategies") or {}).items():
+        names |= {f"retain_strategies.{strategy}.{name}" for name in set(settings) - _APPLIED}
+    return tuple(sorted(names))
 
 
 def extraction_options(config: Mapping[str, Any], strategy: str | None, field: str) -> ExtractionOptions:
@@ -179,6 +183,7 @@ def extraction_options(config: Mapping[str, Any], strategy: str | None, field: s
     return ExtractionOptions(
         mode=settings["retain_extraction_mode"],
         chunk_size=settings["retain_chunk_size"],
+        structured_chunk_size=settings["retain_structured_chunk_size"],
         labels=json.dumps(labels, ensure_ascii=False) if labels else "",
         free_form=settings["entities_allow_free_form"],
     )

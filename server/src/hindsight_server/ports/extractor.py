@@ -19,12 +19,15 @@ class ExtractionOptions:
     Args:
         mode: ``concise``, ``verbose``, ``verbatim`` or ``chunks``.
         chunk_size: characters of a chunk at most.
+        structured_chunk_size: characters up to which an element of a JSON array, or a JSON line, stays in one chunk
+            although it is longer than `chunk_size`; None makes no exception.
         labels: the bank's vocabulary of labels as JSON (`domain.labels`), empty for none.
         free_form: whether other names than labels become entities.
     """
 
     mode: str = "concise"
     chunk_size: int = 3000
+    structured_chunk_size: int | None = None
     labels: str = ""
     free_form: bool = True
 

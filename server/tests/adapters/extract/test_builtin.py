@@ -314,3 +314,22 @@ def test_names_and_times_go_over_the_breaks_of_wrapped_lines(content: str, name:
     if day is not None:
         assert fact.occurred is not None
         assert fact.occurred.start.date().isoformat() == day
+
+
+@pytest.mark.feature("R7")
+def test_an_element_of_an_array_may_stay_in_one_chunk() -> None:
+    content = json.dumps([{"speaker": "Ann", "text": LONG}, {"speaker": "Bob", "text": "Short."}])
+    item = RetainItem(content=content, document_id="d", timestamp=AT)
+
+    def chunks(**options: int) -> list[str]:
+        made = EXTRACTOR.extract(item, ExtractionOptions(chunk_size=500, **options))
+        assert {fact.chunk_index for fact in made.facts} == {0, len(made.chunks) - 1}
+        return [chunk.text for chunk in made.chunks]
+
+    assert len(chunks()) > 2
+    whole = chunks(structured_chunk_size=5000)
+    assert [text.startswith('{"speaker"') and text.endswith("}") for text in whole] == [True, True]
+    # Words that are no JSON are cut as ever.
+    prose = RetainItem(content=LONG, document_id="d", timestamp=AT)
+    made = EXTRACTOR.extract(prose, ExtractionOptions(chunk_size=500, structured_chunk_size=5000))
+    assert max(len(chunk.text) for chunk in made.chunks) <= 500

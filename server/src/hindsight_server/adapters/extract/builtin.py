@@ -135,7 +135,7 @@ class BuiltinExtractor:
         source = _Source(
             item=item,
             split=split,
-            chunks=chunk_spans(item.content, split.units, options.chunk_size),
+            chunks=chunk_spans(item.content, split.units, options.chunk_size, _whole(split, options)),
             known=frozenset(turn.speaker.casefold() for turn in turns if turn.speaker),
             labels=read_labels(options.labels),
             free_form=options.free_form,
@@ -168,9 +168,10 @@ class BuiltinExtractor:
         """The chunks, each with what decides its facts beside its own text."""
         content, turns = source.item.content, source.split.turns
         if len(source.chunks) == 1:
-            basis = f"{source.split.kind.value}\0{source.is_prose}"
             start, end = source.chunks[0]
-            yield ExtractedChunk(index=0, text=content[start:end], basis=basis)
+            yield ExtractedChunk(
+                index=0, text=content[start:end], basis=f"{source.split.kind.value}\0{source.is_prose}"
+            )
             return
         starts = [turn.start for turn in turns]
         described: dict[int, str] = {}
@@ -195,6 +196,11 @@ class BuiltinExtractor:
         if len(text) <= LONG_TURN_TOKENS:
             return False  # a token is a character or more
         return len(text) > LONG_TURN_CHARS or self._count_tokens(text) > LONG_TURN_TOKENS
+
+
+def _whole(split: SplitContent, options: ExtractionOptions) -> int:
+    """Characters up to which a unit is never cut."""
+    return options.structured_chunk_size or 0 if split.kind in (ContentKind.JSON, ContentKind.JSONL) else 0
 
 
 def _with_item_role(turns: tuple[Turn, ...], item: RetainItem) -> tuple[Turn, ...]:
