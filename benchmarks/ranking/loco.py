@@ -97,12 +97,12 @@ def main() -> None:
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         for name, sample in load_samples(options.locomo).items():
-            variables = {}
+            variables: dict[str, str] = {}
             if not options.shipped:
                 file = Path(folder) / f"{name}.json"
                 file.write_text(weights_without(name, conversations, analyzer, encode))
                 variables["HINDSIGHT_API_RANKING_WEIGHTS"] = str(file)
-            with own_server("local", **variables) as target:
+            with own_server("local", None, **variables) as target:
                 rows += asyncio.run(asked(target, sample, options))
             print(line(name, (row for row in rows if row["conversation"] == name)), flush=True)
     encode.save()

@@ -19,7 +19,6 @@ from hindsight_server.engine.recall.question import parse
 from hindsight_server.engine.recall.ranking import LIMITS, Inputs, first_pass
 from hindsight_server.engine.recall.reranking import QueryWords, compare, rows_to_compare, word_weights
 from hindsight_server.engine.recall.scope import scope_of
-from hindsight_server.engine.recall.semantic import QueryVector
 from hindsight_server.engine.recall.types import Budget, MinScores, RecallQuery
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -56,7 +55,7 @@ def cases(
             question=question,
             postings={term: conversation.postings.get(term, NOTHING) for term in question.terms},
             exact_terms={},
-            vectors={encoding.space: QueryVector(encoding.vector)},
+            vectors={encoding.space: encoding.vector},
             entities=np.array(
                 [
                     conversation.entities[one]

@@ -19,11 +19,12 @@ def make_embedder(provider: str = "local") -> Embedder:
         InvalidInput: the name is unknown.
     """
     if provider == "local":
+        from hindsight_server.adapters.embed.bridge import Bridge
         from hindsight_server.adapters.embed.minilm import MiniLMEmbedder
         from hindsight_server.adapters.embed.spaces import ScriptEmbedder
         from hindsight_server.adapters.embed.use import UseEmbedder
 
-        return ScriptEmbedder(MiniLMEmbedder(), UseEmbedder())
+        return ScriptEmbedder(MiniLMEmbedder(), UseEmbedder(), Bridge())
     if provider == "hashing":
         from hindsight_server.adapters.embed.hashing import HashingEmbedder
 

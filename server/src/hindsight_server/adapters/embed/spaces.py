@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Event, Lock, Thread
 from typing import Protocol
 
 from hindsight_server.domain.errors import EmbeddingUnavailable
-from hindsight_server.ports.embedder import Encoding
+from hindsight_server.ports.embedder import Encoding, Float32Array
 
 _log = logging.getLogger(__name__)
 
@@ -45,11 +45,19 @@ class ScriptEmbedder:
     Args:
         english: the default space; `start` loads it in a daemon thread.
         multilingual: the space of all other scripts.
+        bridge: takes a multilingual vector into the default space. Without it a query in another script is encoded by
+            the default model, which does not understand it.
     """
 
-    def __init__(self, english: SpaceModel, multilingual: SpaceModel) -> None:
+    def __init__(
+        self,
+        english: SpaceModel,
+        multilingual: SpaceModel,
+        bridge: Callable[[Float32Array], Float32Array] | None = None,
+    ) -> None:
         self._english = _Lazy(english)
         self._multilingual = _Lazy(multilingual)
+        self._bridge = bridge
         self._by_space = {lazy.model.space: lazy for lazy in (self._english, self._multilingual)}
 
     @property
@@ -100,10 +108,17 @@ class ScriptEmbedder:
     def encode_query(self, text: str, spaces: Sequence[str]) -> list[Encoding]:
         """Encode a query in each of the given spaces, in their order; waits for one that is still loading.
 
+        A query in another script than Latin reaches the default space over the bridge, from its multilingual vector.
+
         Raises:
             EmbeddingUnavailable: a space is unknown or could not be loaded.
         """
-        return [lazy.get().encode(text) for lazy in map(self._lazy, spaces)]
+        wanted = [self._lazy(space) for space in spaces]
+        if self._bridge is None or self._english not in wanted or _is_latin(text):
+            return [lazy.get().encode(text) for lazy in wanted]
+        own = self._multilingual.get().encode(text)
+        crossed = Encoding(self._english.model.space, self._bridge(own.vector))
+        return [crossed if lazy is self._english else own for lazy in wanted]
 
     def _lazy(self, space: str) -> _Lazy:
         try:

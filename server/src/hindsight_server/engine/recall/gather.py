@@ -15,9 +15,8 @@ from hindsight_server.domain.errors import BankNotFound, EmbeddingUnavailable
 from hindsight_server.engine.recall.cache import BankMoved, Postings, ViewCache, Warm
 from hindsight_server.engine.recall.groups import known_version, learn
 from hindsight_server.engine.recall.question import Question
-from hindsight_server.engine.recall.semantic import QueryVector
 from hindsight_server.engine.recall.types import ArmStatus
-from hindsight_server.engine.recall.view import BankView, Int32Array
+from hindsight_server.engine.recall.view import BankView, Float32Array, Int32Array
 from hindsight_server.ports.analyzer import TextAnalyzer
 from hindsight_server.ports.embedder import Embedder, Encoding
 from hindsight_server.ports.store import Store
@@ -27,8 +26,6 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 Missing = tuple[ArmStatus, str]
 
-# A space made for other scripts than the question's understands it less: its scores count for that much.
-_FOREIGN_TRUST = 0.6
 # The share of the time that may go by before a model that still loads is given up, so that the other arms can answer.
 _LOADING_SHARE = 0.75
 
@@ -42,7 +39,7 @@ class Gathered:
         missing: the arms whose inputs could not be had, with the reason.
     """
 
-    vectors: Mapping[str, QueryVector]
+    vectors: Mapping[str, Float32Array]
     encoding: Encoding | None
     postings: Mapping[str, Postings]
     exact_terms: Mapping[str, tuple[str, ...]]
@@ -82,10 +79,7 @@ class Gatherer:
         encodings = encodings or []
         own = self._embedder.space_of(question.sought)
         return Gathered(
-            vectors={
-                encoding.space: QueryVector(encoding.vector, 1.0 if encoding.space == own else _FOREIGN_TRUST)
-                for encoding in encodings
-            },
+            vectors={encoding.space: encoding.vector for encoding in encodings},
             encoding=next((encoding for encoding in encodings if encoding.space == own), None),
             postings=postings or {},
             exact_terms=exact_terms,
@@ -107,6 +101,12 @@ class Gatherer:
 
     def _encode_each(self, text: str, spaces: list[str]) -> list[Encoding]:
         """One space that can't be had leaves the others; EmbeddingUnavailable when there is none at all."""
+        try:
+            return self._embedder.encode_query(text, spaces)
+        except EmbeddingUnavailable:
+            if len(spaces) == 1:
+                raise
+            _log.debug("encoding the question space by space, to find the one that fails", exc_info=True)
         encodings: list[Encoding] = []
         problem: EmbeddingUnavailable | None = None
         for space in spaces:

@@ -27,7 +27,7 @@ from hindsight_server.engine.recall.lexical import WordScores, word_scores
 from hindsight_server.engine.recall.model import Weights
 from hindsight_server.engine.recall.question import Question
 from hindsight_server.engine.recall.scope import Scope
-from hindsight_server.engine.recall.semantic import MeaningScores, QueryVector, meaning_scores
+from hindsight_server.engine.recall.semantic import MeaningScores, meaning_scores
 from hindsight_server.engine.recall.types import ArmStatus, Budget, MinScores
 from hindsight_server.engine.recall.view import Float32Array, Int32Array
 
@@ -56,7 +56,7 @@ class Inputs:
     question: Question
     postings: Mapping[str, Postings]
     exact_terms: Mapping[str, tuple[str, ...]]
-    vectors: Mapping[str, QueryVector]
+    vectors: Mapping[str, Float32Array]
     entities: Int32Array
     min_scores: MinScores
     limits: Limits

@@ -29,20 +29,12 @@ class MeaningScores:
     scaled: Float32Array
 
 
-@dataclass(frozen=True, slots=True)
-class QueryVector:
-    """The question in one space, and how far that space understands its script (0-1)."""
-
-    vector: Float32Array
-    trust: float = 1.0
-
-
-def meaning_scores(scope: Scope, queries: Mapping[str, QueryVector]) -> MeaningScores:
+def meaning_scores(scope: Scope, queries: Mapping[str, Float32Array]) -> MeaningScores:
     """Compare the query's vectors, one a space, with the visible facts of those spaces."""
     size = len(scope.view)
     cosine = np.full(size, np.nan, np.float32)
     scaled = np.full(size, np.nan, np.float32)
-    for space, asked in queries.items():
+    for space, query in queries.items():
         if space not in scope.view.vectors:
             continue
         held = scope.view.vectors[space]
@@ -52,12 +44,12 @@ def meaning_scores(scope: Scope, queries: Mapping[str, QueryVector]) -> MeaningS
             continue
         if visible is not None and _GATHER_BELOW * count < len(held):
             places = np.flatnonzero(visible)
-            rows, values = held.rows[places], held.cosines(asked.vector, places)
+            rows, values = held.rows[places], held.cosines(query, places)
         else:
-            rows, values = held.rows, held.cosines(asked.vector)
+            rows, values = held.rows, held.cosines(query)
             if visible is not None:
                 values *= visible  # what is hidden adds nothing to the mean
-        standard = _standardised(values, count) * np.float32(asked.trust)
+        standard = _standardised(values, count)
         if visible is not None and len(values) > count:
             for scores in (values, standard):
                 np.copyto(scores, np.float32(np.nan), where=~visible)
