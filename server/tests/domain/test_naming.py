@@ -120,7 +120,7 @@ def test_who_told_apart_does_not_join_and_who_told_one_does() -> None:
     teddy, vance = known("Teddy", "Theodora Vance")
     assert choose(teddy, [vance], says=lambda *_: False, told=lambda *_: 1) == Choice(vance.number)
     alice, chen = known("Alice", "Alice Chen")
-    assert choose(alice, [chen], says=lambda *_: True, told=lambda *_: -2) == Choice(None)
+    assert choose(alice, [chen], says=lambda *_: True, told=lambda *_: -1) == Choice(None)
 
 
 NAMES = [

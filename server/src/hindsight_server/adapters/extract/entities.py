@@ -59,7 +59,10 @@ _AFTER_PERSON = re.compile(
 )
 _BEFORE_PLACE = re.compile(r"\b(?:in|through|across|near|around|visit(?:ed|ing)?) $")
 _FOLLOWS_NAME = re.compile(
-    r"(?:['’]s|(?: ?[^\w\s,.!?;:'’]+)? (?:is|was|has|had|and|will|got|came|went|just|sent|made|found|\w{2,}(?:ed|s)"
+    r"(?:['’]s|(?: ?[^\w\s,.!?;:'’]+)? (?:is|was|has|had|and|will|got|came|went|just|sent|made|found"
+    r"|left|ran|took|gave|knew|saw|spoke|met|brought|bought|sold|paid|kept|lost|won|sat|ate|forgot|began|grew|heard|held"
+    r"|rang|spent|swam|threw|wore|drew|chose|caught|built|put|can|could|would|should|might|must|never|always|also"
+    r"|\w{2,}(?:ed|s)"
     rf"|{_SAYS}))\b|, "
 )
 

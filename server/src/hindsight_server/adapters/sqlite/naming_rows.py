@@ -12,7 +12,6 @@ from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, to_json
 from hindsight_server.domain.naming import Known, Status, fuller, read_name
 from hindsight_server.domain.naming.flags import LITERAL, OTHER, PERSON
-from hindsight_server.domain.naming.resolve import TEXT_APART, USER_APART
 
 _UNSEEN = 3  # the status of a name that was never looked at
 _MOST_SHARERS = 200  # names of one key that are looked at; more tell only that a short name is ambiguous
@@ -124,16 +123,14 @@ class NameRows:
         return self._rules.get(number, {})
 
     def told(self, one: int, other: int) -> int:
-        """What `choose` asks: 1 when a text or the user says that two names are one, 0 when nobody says anything."""
-        rule = self._rules[one].get(other)
-        if rule is not None:
-            return 1 if rule else USER_APART
-        if self._keeps_apart(self._rules[one], one, other):
-            return USER_APART
-        said = self._links[one].get(other)
-        if said is not None:
-            return 1 if said else TEXT_APART
-        return TEXT_APART if self._keeps_apart(self._links[one], one, other) else 0
+        """1 when the user or a text says that two names are one, -1 when two, 0 when nobody says anything."""
+        for held in (self._rules[one], self._links[one]):
+            said = held.get(other)
+            if said is not None:
+                return 1 if said else -1
+            if self._keeps_apart(held, one, other):
+                return -1
+        return 0
 
     def _keeps_apart(self, said: dict[int, int], one: int, other: int) -> bool:
         """Whether one was told apart from a fuller name of the other's entity (a less full one decides for itself)."""

@@ -10,9 +10,6 @@ from hindsight_server.domain.naming import words
 from hindsight_server.domain.naming.forms import Kind, NameForm
 from hindsight_server.domain.naming.rules import Need, could_be, looks_like_person
 
-TEXT_APART = -1
-USER_APART = -2
-
 
 class Status(IntEnum):
     """How the decision over a name went."""
@@ -102,8 +99,8 @@ def choose(
         name: the name in question.
         others: names that share a key with it, with the entities that they belong to.
         says: whether something speaks for two names being one, as much as is needed.
-        told: above 0 when a text or a user said that two names are one; `TEXT_APART` when a text said that they are
-            two, where another mention of the short one may still mean the other; `USER_APART` when a user did.
+        told: above 0 when a text or a user said that two names are one, below 0 when they said that they are two.
+            A name that was told apart still leaves a short one in doubt, since it told of one mention, not of all.
     """
     if name.literal:
         return Choice(None)
@@ -115,8 +112,6 @@ def choose(
         if other.number == name.number or fuller(other) <= rank:
             continue
         said = told(name, other)
-        if said < TEXT_APART:
-            continue
         need = Need.NOTHING if said > 0 else None if said < 0 else related(name, other)
         if need is not None:
             above.append((other, need))
