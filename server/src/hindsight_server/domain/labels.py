@@ -106,18 +106,16 @@ def _read(groups: Any, field: str) -> Iterator[Label]:
         for flag in ("optional", "tag"):
             if not isinstance(group.get(flag, False), bool | None):
                 raise InvalidInput(f"{place}.{flag} must be true or false.", field=f"{place}.{flag}")
-        yield from _read_one(group, key, key, place, "value", is_tag=bool(group.get("tag")), depth=1)
+        yield from _read_one(group, (key,), place, is_tag=bool(group.get("tag")))
 
 
-def _read_one(  # noqa: PLR0913 -- one recursive step over a nested value
-    group: Mapping[str, Any], path: str, name: str, place: str, default: str, *, is_tag: bool, depth: int
-) -> Iterator[Label]:
-    kind = group.get("type") or default
+def _read_one(group: Mapping[str, Any], path: tuple[str, ...], place: str, *, is_tag: bool) -> Iterator[Label]:
+    kind = group.get("type") or ("value" if len(path) == 1 else "text")
     if kind not in _TYPES:
         raise InvalidInput(f"{place}.type must be one of: {', '.join(_TYPES)}.", field=f"{place}.type")
     if kind == "map":
         fields = group.get("fields") or {}
-        if not isinstance(fields, Mapping) or not fields or depth >= _DEEPEST:
+        if not isinstance(fields, Mapping) or not fields or len(path) >= _DEEPEST:
             reason = f"must name at least one field, nested at most {_DEEPEST} deep"
             raise InvalidInput(f"{place}.fields {reason}.", field=f"{place}.fields")
         for key, value in fields.items():
@@ -125,9 +123,10 @@ def _read_one(  # noqa: PLR0913 -- one recursive step over a nested value
             if not isinstance(value, Mapping):
                 raise InvalidInput(f"{inner} must be an object.", field=inner)
             _text(key, inner)
-            yield from _read_one(value, f"{path}.{key}", key, inner, "text", is_tag=is_tag, depth=depth + 1)
+            yield from _read_one(value, (*path, key), inner, is_tag=is_tag)
         return
-    yield Label(path=path, name=name, type=kind, values=_read_values(group, kind, place), is_tag=is_tag)
+    values = _read_values(group, kind, place)
+    yield Label(path=".".join(path), name=path[-1], type=kind, values=values, is_tag=is_tag)
 
 
 def _read_values(group: Mapping[str, Any], kind: str, place: str) -> tuple[str, ...]:

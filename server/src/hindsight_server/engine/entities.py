@@ -10,9 +10,11 @@ from hindsight_server.domain.model import Fact
 from hindsight_server.domain.names import normal_name
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.domain.text import clean_text
+from hindsight_server.engine.defence import Defender, NoDefence
 from hindsight_server.engine.tag_resolution import resolved_tags
 from hindsight_server.ports.clock import Clock
-from hindsight_server.ports.records import Entity, EntityGraph, FactFilter, Page
+from hindsight_server.ports.entities import Entity, EntityGraph
+from hindsight_server.ports.records import FactFilter, Page
 from hindsight_server.ports.store import Store
 
 LONGEST_NAME = 256
@@ -27,9 +29,14 @@ class EntityDetail:
 
 
 class Entities:
-    """Use cases on entities; all raise BankNotFound for an unknown bank."""
+    """Use cases on entities; all raise BankNotFound for an unknown bank.
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    Args:
+        defender: what names that users give go through; None lets all in.
+    """
+
+    def __init__(self, store: Store, clock: Clock, defender: Defender | NoDefence | None = None) -> None:
+        self._defender = defender or NoDefence()
         self._store = store
         self._clock = clock
 
@@ -84,6 +91,7 @@ class Entities:
         Raises:
             NotFound: there is no such entity.
             InvalidInput: the name is blank or longer than 256 characters.
+            Blocked: the bank's memory defence keeps it out.
             Conflict: it is one of several names of another entity.
         """
         return await self._name(bank_id, entity_id, name, "name", shown=False)
@@ -96,4 +104,5 @@ class Entities:
         name = clean_text(name).strip()
         if not normal_name(name) or len(name) > LONGEST_NAME:
             raise InvalidInput(f"{field} must hold 1 to {LONGEST_NAME} characters.", field=field)
+        await self._defender.named(bank_id, name)
         return await self._store.name_entity(bank_id, entity_id, name, self._clock.now(), shown=shown)

@@ -16,7 +16,7 @@ from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
 from hindsight_server.http.tag_groups import groups_from_text, tag_filter
 from hindsight_server.http.wire import responses as shapes
-from hindsight_server.ports.records import Entity, EntityEdge
+from hindsight_server.ports.entities import Entity, EntityEdge
 
 
 class TagsQuery(BaseModel):

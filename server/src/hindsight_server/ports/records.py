@@ -11,7 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hindsight_server.domain.defence.events import SecurityEvent
-from hindsight_server.domain.model import EntityMention, ExtractedFact, FactState, FactType, UpdateMode
+from hindsight_server.domain.model import (
+    EntityMention,
+    ExtractedFact,
+    FactState,
+    FactType,
+    UpdateMode,
+)
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.ports.embedder import Encoding
 
@@ -293,69 +299,6 @@ class Chunk:
     index: int
     text: str
     created_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entity:
-    """A person, place or thing under all its names.
-
-    Args:
-        number: bank-local; that of the name which stands for the entity. Snapshots refer to the numbers of names.
-        entity_id: the id of that name; the ids of its other names lead here too.
-        name: the name that stands for the entity, as written.
-        mention_count: facts that mention it by any name.
-        aliases: its other names, the most mentioned first.
-        is_ambiguous: the name could be one of several entities and was left apart.
-        could_be: their ids.
-        is_literal: a caller supplied the name to be taken as it is.
-    """
-
-    number: int
-    entity_id: str
-    name: str
-    type: str
-    mention_count: int
-    first_seen: datetime | None = None
-    last_seen: datetime | None = None
-    aliases: tuple[str, ...] = ()
-    is_ambiguous: bool = False
-    could_be: tuple[str, ...] = ()
-    is_literal: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class EntityEdge:
-    """Two entities that facts name together, in how many facts, and when last."""
-
-    one: Entity
-    other: Entity
-    count: int
-    last_seen: datetime | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntityGraph:
-    """Entities (most mentioned first) and their pairs (most frequent first); totals count also what is not shown."""
-
-    entities: tuple[Entity, ...]
-    edges: tuple[EntityEdge, ...]
-    total_entities: int
-    total_edges: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NameGroups:
-    """Which names of a bank are one entity.
-
-    Args:
-        version: the bank's version at which that last changed.
-        named: numbers of the entities that were asked for by name, ascending.
-        groups: for each name that is not its entity's first, the number of the entity; None when nothing changed.
-    """
-
-    version: int
-    named: tuple[int, ...]
-    groups: Mapping[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

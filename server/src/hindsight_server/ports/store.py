@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from hindsight_server.domain.model import Fact
-from hindsight_server.domain.tags import TagFilter
 from hindsight_server.ports.embedder import Encoding, Int8Array
+from hindsight_server.ports.entities import EntityStore
 from hindsight_server.ports.records import (
     Bank,
     BankChange,
@@ -25,8 +25,6 @@ from hindsight_server.ports.records import (
     DocumentFilter,
     DocumentPart,
     DocumentState,
-    Entity,
-    EntityGraph,
     FactChange,
     FactFilter,
     Float32Array,
@@ -34,7 +32,6 @@ from hindsight_server.ports.records import (
     Forgotten,
     Int32Array,
     Int64Array,
-    NameGroups,
     Operation,
     Page,
     RetainResult,
@@ -42,10 +39,14 @@ from hindsight_server.ports.records import (
     Snapshot,
 )
 from hindsight_server.ports.security import SecurityStore
-from hindsight_server.ports.transfer import TransferCounts, TransferRecord, TransferWrite
+from hindsight_server.ports.transfer import (
+    TransferCounts,
+    TransferRecord,
+    TransferWrite,
+)
 
 
-class Store(SecurityStore, Protocol):
+class Store(SecurityStore, EntityStore, Protocol):
     async def open(self) -> None:
         """Open the data folder or database, migrating it. Raises DataFolderError; changes nothing when it fails.
 
@@ -208,57 +209,6 @@ class Store(SecurityStore, Protocol):
 
     async def list_chunks(self, bank_id: str, document_id: str, limit: int, offset: int) -> Page[Chunk]: ...
 
-    async def list_entities(self, bank_id: str, tags: TagFilter | None, limit: int, offset: int) -> Page[Entity]:
-        """Most mentioned first, then oldest. With a filter, mentions in the facts that pass it.
-
-        Names that are one entity (`domain.naming` decides, or the user) are one of the list. Invalidated facts still
-        mention theirs; an entity that no fact mentions any more is gone, with what users said of it. A filter hides
-        names too: those that no fact which passes it mentions are not told.
-        """
-        ...
-
-    async def get_entity(self, bank_id: str, entity_id: str, tags: TagFilter | None = None) -> Entity:
-        """The entity that the name of this id belongs to by now. With a filter, as the facts that pass it show it.
-
-        Raises NotFound, also when no fact that passes the filter mentions it.
-        """
-        ...
-
-    async def find_entities(self, bank_id: str, names: Sequence[str]) -> list[Entity]:
-        """Entities with a name that equals one of `names`, or has the same fold (`domain.naming.read_name`)."""
-        ...
-
-    async def entities(self, bank_id: str, numbers: Sequence[int]) -> list[Entity]:
-        """The entities that the names of these numbers belong to, each once, in that order."""
-        ...
-
-    async def names_as_written(self, bank_id: str, numbers: Sequence[int]) -> Mapping[int, str]:
-        """The names of these numbers themselves, whatever entity they belong to."""
-        ...
-
-    async def entity_graph(self, bank_id: str, tags: TagFilter | None, limit: int, min_count: int) -> EntityGraph:
-        """The pairs of entities that at least `min_count` recallable facts name together, `limit` of them."""
-        ...
-
-    async def merge_entities(self, bank_id: str, entity_ids: Sequence[str], now: datetime) -> Entity:
-        """Make entities one, until they are split. Raises NotFound."""
-        ...
-
-    async def split_entity(self, bank_id: str, entity_id: str, names: Sequence[str], now: datetime) -> list[Entity]:
-        """Keep names of an entity apart from its others from now on; the entity that is left first, then theirs.
-
-        A name that only a user gave is removed. Raises NotFound; InvalidInput for a name that it does not have, or when
-        no mentioned name would be left.
-        """
-        ...
-
-    async def name_entity(self, bank_id: str, entity_id: str, name: str, now: datetime, *, shown: bool) -> Entity:
-        """Give an entity a further name, which is kept as long as the entity; `shown` has it stand for the entity.
-
-        Raises NotFound; Conflict when the name is one of several of another entity.
-        """
-        ...
-
     async def list_tags(self, bank_id: str, query: str | None, limit: int, offset: int) -> Page[tuple[str, int]]:
         """Tags with the number of recallable facts that carry each; most used first, then by name.
 
@@ -267,13 +217,6 @@ class Store(SecurityStore, Protocol):
         ...
 
     # recall
-    async def name_groups(self, bank_id: str, names: Sequence[str], after_version: int) -> NameGroups:
-        """Which entities have one of these names (as `find_entities`), and which names are one.
-
-        The groups are left out when they last changed at or before `after_version`.
-        """
-        ...
-
     async def snapshot(self, bank_id: str, after_seq: int, after_version: int, *, limit: int | None = None) -> Snapshot:
         """What changed after a mark; `(0, 0)` gives everything. Cheap when nothing changed.
 

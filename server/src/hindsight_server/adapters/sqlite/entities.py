@@ -18,7 +18,8 @@ from hindsight_server.domain.names import normal_name
 from hindsight_server.domain.naming import Known, Status, fuller, read_name
 from hindsight_server.domain.naming.flags import LITERAL
 from hindsight_server.domain.tags import TagFilter
-from hindsight_server.ports.records import Entity, EntityEdge, EntityGraph, NameGroups, Page
+from hindsight_server.ports.entities import Entity, EntityEdge, EntityGraph, NameGroups
+from hindsight_server.ports.records import Page
 
 _MOST_EDGES_READ = (
     200_000  # pairs counted before the graph is cut: a bank of millions of facts must not fill the memory

@@ -16,7 +16,7 @@ from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.domain.errors import Conflict, InvalidInput
 from hindsight_server.domain.names import normal_name
 from hindsight_server.domain.naming.flags import GIVEN, SHOWN
-from hindsight_server.ports.records import Entity
+from hindsight_server.ports.entities import Entity
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from hindsight_server.domain.ids import bank_of_chunk
 from hindsight_server.domain.model import Fact
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.ports.embedder import Encoding, Int8Array
+from hindsight_server.ports.entities import Entity, EntityGraph, NameGroups
 from hindsight_server.ports.records import (
     Bank,
     BankChange,
@@ -46,8 +47,6 @@ from hindsight_server.ports.records import (
     DocumentFilter,
     DocumentPart,
     DocumentState,
-    Entity,
-    EntityGraph,
     FactChange,
     FactFilter,
     Float32Array,
@@ -55,14 +54,17 @@ from hindsight_server.ports.records import (
     Forgotten,
     Int32Array,
     Int64Array,
-    NameGroups,
     Operation,
     Page,
     RetainResult,
     RetainWrite,
     Snapshot,
 )
-from hindsight_server.ports.transfer import TransferCounts, TransferRecord, TransferWrite
+from hindsight_server.ports.transfer import (
+    TransferCounts,
+    TransferRecord,
+    TransferWrite,
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from hindsight_server.domain.names import normal_name
 from hindsight_server.domain.naming import Known, fuller, read_name
 from hindsight_server.engine.recall.scope import Scope
 from hindsight_server.engine.recall.view import BankView, Int32Array
-from hindsight_server.ports.records import Entity, NameGroups
+from hindsight_server.ports.entities import Entity, NameGroups
 
 _MEMO = "name groups"
 

@@ -21,7 +21,7 @@ from hindsight_server.engine.recall.scope import Scope
 from hindsight_server.engine.recall.types import IncludedChunk, IncludedEntity, SourceFactsOption
 from hindsight_server.engine.recall.view import BankView, Int32Array
 from hindsight_server.ports.analyzer import TextAnalyzer
-from hindsight_server.ports.records import Entity
+from hindsight_server.ports.entities import Entity
 from hindsight_server.ports.store import Store
 
 _CHUNKS_READ = 32  # read at once

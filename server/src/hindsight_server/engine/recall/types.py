@@ -10,7 +10,8 @@ from typing import Any
 
 from hindsight_server.domain.model import Fact
 from hindsight_server.domain.tags import TagFilter
-from hindsight_server.ports.records import Chunk, Entity
+from hindsight_server.ports.entities import Entity
+from hindsight_server.ports.records import Chunk
 
 _MEANINGS = 20  # tags that a fuzzy one was taken for, in a trace
 

@@ -11,7 +11,8 @@ import pytest
 from hindsight_server.domain.errors import Conflict, InvalidInput, NotFound
 from hindsight_server.domain.model import EntityMention, NameLink
 from hindsight_server.domain.tags import TagLeaf, TagsMatch
-from hindsight_server.ports.records import Entity, FactChange, FactFilter
+from hindsight_server.ports.entities import Entity
+from hindsight_server.ports.records import FactChange, FactFilter
 from hindsight_server.ports.store import Store
 from hindsight_server.testing.store_contract.builders import NOW, document, fact, later, put, write
 
