@@ -322,9 +322,7 @@ ELSEWHEN = """
 
 def rows(table: str) -> list[tuple[str, str]]:
     lines = (line.split("|") for line in table.split("\n") if line)
-    return [
-        (words.strip(), meaning.strip()) for words, meaning in (line.split("|") for line in table.split("\n") if line)
-    ]
+    return [(words.strip(), meaning.strip()) for words, meaning in lines]
 
 
 def bounds(meaning: str, asked: datetime) -> tuple[datetime | None, datetime | None]:

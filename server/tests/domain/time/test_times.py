@@ -6,10 +6,10 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hindsight_server.domain.time import Relation, find_times, parse_stamp
+from hindsight_server.domain.time import Relation, find_events, find_times, parse_stamp
 
 SHANGHAI = timezone(timedelta(hours=8))
 ANCHOR = datetime(2024, 3, 6, 15, 0, tzinfo=SHANGHAI)  # a Wednesday
@@ -228,6 +228,7 @@ def test_days_of_a_clock_change_are_whole() -> None:
 ANCHORS = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1), timezones=st.timezones() | st.just(UTC))
 
 
+@settings(deadline=None)
 @given(ANCHORS)
 def test_relative_days_hold_at_every_date(anchor: datetime) -> None:
     today = anchor.date()
@@ -255,6 +256,7 @@ def test_relative_days_hold_at_every_date(anchor: datetime) -> None:
 MONTHS = "January February March April May June July August September October November December"
 
 
+@settings(deadline=None)
 @given(ANCHORS, st.dates(date(1900, 1, 1), date(2200, 12, 31)))
 def test_written_dates_are_read_whatever_the_anchor(anchor: datetime, day: date) -> None:
     months = MONTHS.split()
@@ -277,6 +279,7 @@ HEAP = (
 WORDS = st.sampled_from(HEAP.split())
 
 
+@settings(deadline=None)
 @given(st.lists(WORDS, max_size=14), st.sampled_from(["", " "]), ANCHORS)
 def test_any_heap_of_time_words(words: list[str], glue: str, anchor: datetime) -> None:
     text = glue.join(words)
@@ -289,6 +292,7 @@ def test_any_heap_of_time_words(words: list[str], glue: str, anchor: datetime) -
         end = mention.end
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300), ANCHORS)
 def test_any_text(text: str, anchor: datetime) -> None:
     find_times(text, anchor)
@@ -326,3 +330,120 @@ def test_stamps_without_an_anchor() -> None:
     assert parse_stamp("2024-03-05 10:30", None) == datetime(2024, 3, 5, 10, 30, tzinfo=UTC)
     assert parse_stamp("10:30", None) is None
     assert parse_stamp("yesterday", None) is None
+
+
+PAIRS = [
+    ("today", "今天"), ("tomorrow", "明天"), ("the day before yesterday", "前天"), ("3 days ago", "3天前"),
+    ("in 3 days we will go", "3天后"), ("this week", "这周"), ("two weeks ago", "两周前"), ("next week", "下周"),
+    ("this month", "这个月"), ("two months ago", "两个月前"), ("last quarter", "上个季度"), ("last year", "去年"),
+    ("two years ago", "前年"), ("the end of last year", "去年年底"), ("since last week", "上周以来"),
+    ("in the last three weeks", "过去三周"), ("before last month", "上个月之前"),
+]  # fmt: skip
+
+
+@settings(deadline=None)
+@given(ANCHORS)
+def test_both_languages_mean_the_same_at_every_moment(anchor: datetime) -> None:
+    for english, chinese in PAIRS:
+        (one,), (other,) = find_times(english, anchor), find_times(chinese, anchor)
+        assert one.bounds == other.bounds, (english, chinese)
+
+
+@settings(deadline=None)
+@given(ANCHORS, st.integers(0, 400))
+def test_days_and_weeks_count_on_across_months_and_leap_days(anchor: datetime, count: int) -> None:
+    (days,) = find_times(f"{count} days ago", anchor)
+    assert days.interval.start.date() == days.interval.end.date() == anchor.date() - timedelta(days=count)
+    (weeks,) = find_times(f"{count} weeks ago", anchor)
+    assert weeks.interval.start.weekday() == 0
+    assert (weeks.interval.end.date() - weeks.interval.start.date()).days == 6
+    assert 0 <= (anchor.date() - timedelta(weeks=count) - weeks.interval.start.date()).days <= 6
+    (months,) = find_times(f"{count % 100} months ago", anchor)
+    start, after = months.interval.start, months.interval.end + timedelta(microseconds=1)
+    assert start.day == after.day == 1
+    assert (anchor.year - start.year) * 12 + anchor.month - start.month == count % 100
+
+
+@settings(deadline=None)
+@given(ANCHORS)
+def test_a_day_begins_and_ends_with_the_wall_clock_of_its_zone(anchor: datetime) -> None:
+    for text in ("yesterday", "今天", "last Friday", "last month", "last spring", "Q2 2023"):
+        (mention,) = find_times(text, anchor)
+        start, end = mention.interval.start, mention.interval.end
+        assert (start.hour, start.minute, end.hour, end.minute) == (0, 0, 23, 59)
+        assert start.tzinfo is end.tzinfo is anchor.tzinfo
+
+
+@settings(deadline=None)
+@given(ANCHORS, st.integers(1, 500))
+def test_hours_are_hours_of_real_time_whatever_the_clocks_do(anchor: datetime, hours: int) -> None:
+    (mention,) = find_times(f"{hours} hours ago", anchor)
+    assert mention.interval.start.astimezone(UTC).replace(tzinfo=None) == anchor.astimezone(UTC).replace(
+        tzinfo=None
+    ) - timedelta(hours=hours)
+
+
+@settings(deadline=None)
+@given(st.integers(1950, 2050))
+def test_the_chinese_new_year_lies_between_21_january_and_21_february(year: int) -> None:
+    (new_year,) = find_times(f"{year}年除夕", datetime(year, 6, 1, tzinfo=UTC))
+    (festival,) = find_times(f"{year}年春节", datetime(year, 6, 1, tzinfo=UTC))
+    assert date(year, 1, 21) <= festival.interval.start.date() <= date(year, 2, 21)
+    assert festival.interval.start.date() - new_year.interval.start.date() == timedelta(days=1)
+    assert (festival.interval.end.date() - festival.interval.start.date()).days == 6
+
+
+@pytest.mark.parametrize(
+    ("year", "day"),
+    [(1961, "04-02"), (2000, "04-23"), (2011, "04-24"), (2023, "04-09"), (2024, "03-31"), (2038, "04-25")],
+)
+def test_easter(year: int, day: str) -> None:
+    (mention,) = find_times(f"Easter {year}", ANCHOR)
+    assert mention.interval.start.date() == date.fromisoformat(f"{year}-{day}")
+
+
+EVENT_PHRASES = [
+    ("Where did she live before her marriage?", "her marriage", "before"),
+    ("What did Ann do after the move to Berlin?", "the move to Berlin", "after"),
+    ("Before moving to Berlin, where did Ann work?", "moving to Berlin", "before"),
+    ("Before her marriage where did she work?", "her marriage", "before"),
+    ("since the accident, how has Bo been?", "the accident", "since"),
+    ("who visited during the conference in Paris", "the conference in Paris", "at"),
+    ("Who came after Ann married Bo?", "Ann married Bo", "after"),
+    ("搬家之前小明住在哪里", "搬家", "before"),
+    ("小明结婚前在哪里工作", "小明结婚", "before"),
+    ("安娜在搬到柏林之后做什么工作", "搬到柏林", "after"),
+    ("手术后谁来看我", "手术", "after"),
+    ("毕业以来她换了几份工作", "毕业", "since"),
+    ("婚前她住哪", "结婚", "before"),
+    ("会议期间谁发言", "会议", "at"),
+    ("搬家前一周买了什么", "搬家", "before"),
+]
+
+
+@pytest.mark.feature("S7")
+@pytest.mark.parametrize(("text", "event", "relation"), EVENT_PHRASES)
+def test_events(text: str, event: str, relation: str) -> None:
+    (found,) = find_events(text, find_times(text, ANCHOR))
+    assert (found.event, found.relation.value) == (event, relation)
+    assert found.text == text[found.start : found.end].strip()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What happened before that?", "After all, who paid?", "Since I like tea, which one should I buy?",
+        "what do I take before bed", "What happened before last Christmas?", "since then", "until now",
+        "before lunch", "after a while", "ever since", "不久之后发生了什么", "很久以前的事", "三月之前做了什么",
+        "去年国庆之前我们去了哪里", "她目前在哪里", "从此以后", "之前", "几天后", "饭后",
+    ],
+)  # fmt: skip
+def test_no_event(text: str) -> None:
+    assert find_events(text, find_times(text, ANCHOR)) == []
+
+
+@settings(deadline=None)
+@given(st.text(max_size=200))
+def test_any_text_may_be_searched_for_events(text: str) -> None:
+    for one in find_events(text, ()):
+        assert one.text

@@ -28,6 +28,7 @@ class EventPhrase:
         event: the event alone: "her marriage".
         relation: the side of the event that is meant; ``AT`` is while it lasted.
         unit, count: the step of "the week before", "two days after"; None without one.
+        is_stretch: whether all of the step is meant ("the two months before"), not its end ("two months before").
         kinds: for each kind of event that is named the words that tell of it ("marriage", "wedding", "married").
         named: the words of the event that belong to one of the kinds.
         asides: words beside which the event is not the event itself ("anniversary").
@@ -41,6 +42,7 @@ class EventPhrase:
     relation: Relation
     unit: str | None = None
     count: float | None = None
+    is_stretch: bool = False
     kinds: tuple[tuple[str, ...], ...] = ()
     named: tuple[str, ...] = ()
     asides: tuple[str, ...] = ()
@@ -69,9 +71,11 @@ class EventPhrase:
     def _stepped(self, start: datetime, end: datetime, zone: tzinfo) -> Bounds:
         is_before = self.relation is Relation.BEFORE
         edge = (start if is_before else end).replace(tzinfo=None)
-        if self.count is None or self.count == 1:
-            unit = {"week": 7, "month": 31, "year": 366, "weekend": 7}.get(self.unit or "", 1)
-            far = edge + timedelta(days=-unit if is_before else unit)
+        if self.is_stretch or self.count is None or self.count == 1:
+            size = int(
+                (self.count or 1) * {"week": 7, "month": 30.5, "year": 365.25, "weekend": 7}.get(self.unit or "", 1)
+            )
+            far = edge + timedelta(days=-size if is_before else size)
             span = Span(far, edge - _TICK, Grain.RANGE) if is_before else Span(edge + _TICK, far, Grain.RANGE)
         else:
             span = cal.shifted(self.unit or "day", int(-self.count if is_before else self.count), Anchor(edge))
@@ -134,6 +138,7 @@ class EventGrammar:
             relation=self._relations.get(cue, Relation.AFTER),
             unit=self._unit.get(unit.lower()) if unit else None,
             count=self._count(match["count"]) if match["count"] else None,
+            is_stretch=bool(match["whole"]) if "whole" in match.re.groupindex else False,
             asides=self._asides,
         )
         if between is None:

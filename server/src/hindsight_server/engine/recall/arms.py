@@ -24,7 +24,7 @@ _ALWAYS_CONNECTS = 200  # facts; an entity of more than these, and of more than 
 SEEDS = 10
 _YEARS_BACK = 10
 _SAMPLE = 2048
-_TOLD_LATER = 0.75
+_TOLD_LATER = 0.5
 _CLOSE_SECONDS = 7 * 86400.0  # a fact is often told some days after it happened
 
 
@@ -202,7 +202,7 @@ class Closeness:
 
     Args:
         told: 1 when the fact was mentioned inside a window. When in the week after it, and the fact has no time of its
-            own elsewhere, 0.75, fading over the two weeks beyond; after an open window ("before 2020") 0.
+            own elsewhere, 0.5, fading over the two weeks beyond; after an open window ("before 2020") 0.
         happened: the share of the fact's own time that lies inside a window; 0 for facts without one.
     """
 
