@@ -127,7 +127,7 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
     indexer = Indexer(outside.analyzer, outside.embedder)
     jobs = JobRunner(store, clock)
     retainer = Retainer(store, outside.extractor, indexer, clock, on_job=jobs.wake, defender=defender)
-    transfers = _transfers(outside, indexer, jobs)
+    transfers = _transfers(outside, indexer, jobs, defender)
     banks = Banks(store, clock, settings.bank_defaults(), on_forget=transfers.withdraw)
     jobs.register(RETAIN, _counted(retainer.run_job, metrics))
     return Services(
@@ -141,7 +141,7 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
         banks=banks,
         documents=Documents(store, retainer, clock, defender, transfers.withdraw),
         memories=Memories(store, indexer, clock, defender, transfers.withdraw),
-        entities=Entities(store, clock),
+        entities=Entities(store, clock, defender),
         defender=defender,
         operations=Operations(store, clock, on_job=jobs.wake),
         tags=Tags(store),
@@ -166,10 +166,12 @@ def _defender(settings: Settings, outside: _Adapters, metrics: Metrics) -> Defen
     return Defender(outside.store, outside.detector, outside.clock, default=default, on_events=count)
 
 
-def _transfers(outside: _Adapters, indexer: Indexer, jobs: JobRunner) -> Transfers:
+def _transfers(outside: _Adapters, indexer: Indexer, jobs: JobRunner, defender: Defender) -> Transfers:
+    from hindsight_server.engine.defence.importing import ImportDefender
     from hindsight_server.engine.transfer.transfers import CLONE, EXPORT, IMPORT, Transfers
 
     transfers = Transfers(outside.store, outside.archives, indexer, outside.clock, on_job=jobs.wake)
+    transfers.defend(ImportDefender(outside.store, outside.detector, outside.clock, defender))
     jobs.register(EXPORT, transfers.run_export)
     jobs.register(IMPORT, transfers.run_import)
     jobs.register(CLONE, transfers.run_clone)

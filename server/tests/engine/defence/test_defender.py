@@ -201,7 +201,7 @@ async def test_without_a_policy_nothing_is_looked_at(store: Store) -> None:
 
 
 async def test_an_item_can_offend_several_rules(put: Put) -> None:
-    rules = [
+    rules: list[dict[str, Any]] = [
         {"on": "sensitive_data", "action": "block", "labels": ["email"]},
         {"on": "prompt_injection", "action": "block"},
         {"on": "size_anomaly", "action": "block", "max_chars": 20},

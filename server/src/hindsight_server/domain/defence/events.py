@@ -46,7 +46,8 @@ class SecurityEvent:
 
     Args:
         detector, action: the rule's.
-        source: ``retain``, ``memory`` (an edit of one) or ``document`` (of its tags or scopes).
+        source: ``retain``, ``import``, ``memory`` (an edit of one), ``document`` (of its tags or scopes) or ``entity``
+            (a name that a user gave one).
         item_index: of `retain`, the item's place in the request.
         document_id: where it went, or would have gone; None when the id is itself what was found.
         memory_id: of an edit.

@@ -76,6 +76,9 @@ class NoDefence:
     ) -> tuple[tuple[str, ...] | None, object | None]:
         return tags, scopes
 
+    async def named(self, bank_id: str, name: str) -> None:
+        """Every name will do."""
+
 
 class Defender:
     """Applies the policies of banks.
@@ -131,7 +134,7 @@ class Defender:
                 kept.append((index, item))
         events = [replace(event, operation_id=operation_id) for event in events]
         if not kept:
-            await self._keep(bank_id, events)
+            await self.keep(bank_id, events)
             raise Blocked(sorted(violations, key=lambda violation: violation.index))
         return replace(
             screened,
@@ -153,7 +156,7 @@ class Defender:
         subject = Subject(source="memory", document_id=fact.document_id, memory_id=fact.fact_id)
         verdict = Verdict(subject, self._clock.now())
         if change != FactChange(state=change.state, reason=change.reason):
-            _check_immutable(policy, fact.tags, verdict)
+            check_immutable(policy, fact.tags, verdict)
         if change.tags is not None:
             _check_tags(policy, fact.tags, change.tags, verdict)
         changed = await asyncio.to_thread(self._changed, policy, change, verdict)
@@ -173,7 +176,7 @@ class Defender:
             return tags, scopes
         verdict = Verdict(Subject(source="document", document_id=document_id), self._clock.now())
         stored = (await self._store.document_tags(bank_id, [document_id])).get(document_id, ())
-        _check_immutable(policy, stored, verdict)
+        check_immutable(policy, stored, verdict)
         if tags is not None:
             _check_tags(policy, stored, tags, verdict)
         scanner = Scanner(policy, self._detector)
@@ -185,6 +188,22 @@ class Defender:
         verdict.judge(scan, scanner)
         await self._conclude(bank_id, verdict)
         return tags, scopes
+
+    async def named(self, bank_id: str, name: str) -> None:
+        """A name that a user gives an entity behind the bank's policy; it is let in as it is, or not at all.
+
+        Raises:
+            Blocked: it holds what the policy is about. The decision is kept.
+        """
+        policy = self.policy(await self._store.get_bank(bank_id))
+        scanner = Scanner(policy, self._detector)
+        if scanner.idle:
+            return
+        verdict = Verdict(Subject(source="entity"), self._clock.now())
+        changed, scan = scanner.scan(lambda change: change(name, "", "entities"))
+        if changed != name:
+            verdict.judge(scan, scanner, whole=True)
+        await self._conclude(bank_id, verdict)
 
     async def list(self, bank_id: str, wanted: EventFilter, limit: int = 100, offset: int = 0) -> EventPage:
         """Decisions about what was to be stored in a bank, the newest first. Raises BankNotFound."""
@@ -237,7 +256,7 @@ class Defender:
         verdict.judge(scan, scanner)
         assert isinstance(result, FactChange)
         for rule in policy.of(Detector.SIZE_ANOMALY):
-            _check_one_size(rule, change.text or "", verdict)
+            check_one_size(rule, change.text or "", verdict)
         return result
 
     async def _stored_tags(self, bank_id: str, screened: Screened) -> Mapping[str, tuple[str, ...]]:
@@ -247,11 +266,12 @@ class Defender:
         return await self._store.document_tags(bank_id, sorted(named)) if named else {}
 
     async def _conclude(self, bank_id: str, verdict: Verdict) -> None:
-        await self._keep(bank_id, verdict.events)
+        await self.keep(bank_id, verdict.events)
         if verdict.violations:
             raise Blocked(verdict.violations)
 
-    async def _keep(self, bank_id: str, events: Sequence[SecurityEvent]) -> None:
+    async def keep(self, bank_id: str, events: Sequence[SecurityEvent]) -> None:
+        """Keep decisions, and tell of them."""
         if events:
             await self._store.add_security_events(bank_id, events, self._clock.now())
             self.told(events)
@@ -272,10 +292,11 @@ def _check_size(policy: Policy, item: RetainItem, verdict: Verdict) -> None:
     if rules:
         text = "\n".join(part for part in (item.content, item.context, *item.metadata.values()) if part)
         for rule in rules:
-            _check_one_size(rule, text, verdict)
+            check_one_size(rule, text, verdict)
 
 
-def _check_one_size(rule: Rule, text: str, verdict: Verdict) -> None:
+def check_one_size(rule: Rule, text: str, verdict: Verdict) -> None:
+    """A text of an odd size or shape is kept out."""
     problems = list(size_anomalies(text, rule.limits))
     if problems:
         verdict.block(rule.on, _SIZE_SEVERITY, f"It {'; it '.join(problems)}.")
@@ -288,7 +309,8 @@ def _check_tags(policy: Policy, before: Sequence[str], after: Sequence[str], ver
             verdict.block(rule.on, _TAGS_SEVERITY, f"It puts on or takes off a protected tag ({_patterns(rule)}).")
 
 
-def _check_immutable(policy: Policy, stored: Sequence[str], verdict: Verdict) -> None:
+def check_immutable(policy: Policy, stored: Sequence[str], verdict: Verdict) -> None:
+    """What bears an immutable tag is not changed."""
     for rule in policy.of(Detector.IMMUTABLE_TAGS):
         if any(rule.covers(tag) for tag in stored):
             verdict.block(rule.on, _TAGS_SEVERITY, f"The document is immutable by its tags ({_patterns(rule)}).")
@@ -298,7 +320,7 @@ def _check_stored(policy: Policy, item: RetainItem, stored: Sequence[str] | None
     """What an item would do to the document that is there."""
     if stored is None:
         return
-    _check_immutable(policy, stored, verdict)
+    check_immutable(policy, stored, verdict)
     if item.update_mode is UpdateMode.REPLACE:
         _check_tags(policy, stored, (*item.tags,), verdict)
 

@@ -19,6 +19,10 @@ Change = Callable[[str, str, str], str]
 """Gives the text that takes the place of a text, from it, its name among its neighbours (or blank) and its field."""
 
 _MOST_POSITIONS = 20
+_SHORTEST = 6  # characters, with the name; nothing shorter is any kind of data
+# Conversations repeat short texts ("role": "user"); each look at one costs as much as at a hundred characters.
+_SHORT = 64
+_MOST_CLEAN = 10_000
 _MOST_ECHOES = 50  # secrets of an item that are looked for elsewhere in it; each is one more search
 _SHORTEST_ECHO = 6  # characters; shorter ones with a digit in them are found in any text
 
@@ -94,6 +98,7 @@ class _Pass:
     def __init__(self, find: Callable[[str], list[Finding]], known: Mapping[str, Finding]) -> None:
         self._find = find
         self._known = known
+        self._clean: set[tuple[str, str]] = set()
         self.echoes: dict[str, Finding] = {}
         self.seen: dict[tuple[str, str], Seen] = {}
 
@@ -103,13 +108,19 @@ class _Pass:
         return self._changed(text, name, field, placed=not name)
 
     def _changed(self, text: str, name: str, field: str, *, placed: bool) -> str:
+        if len(text) + len(name) < _SHORTEST or (name, text) in self._clean:
+            return text
         before = f"{name}: " if name else ""
         found = _behind(self._find(before + text), len(before)) if text else []
         if self._known:
             found = merged([*found, *self._repeated(text)])
         for finding in found:
             self._note(finding, text, field, placed=placed)
-        return redacted(text, found) if found else text
+        if found:
+            return redacted(text, found)
+        if len(text) <= _SHORT and len(self._clean) < _MOST_CLEAN:
+            self._clean.add((name, text))
+        return text
 
     def _note(self, finding: Finding, text: str, field: str, *, placed: bool) -> None:
         seen = self.seen.setdefault((finding.label, field), Seen(finding.severity))

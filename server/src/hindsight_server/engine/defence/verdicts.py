@@ -48,11 +48,15 @@ class Verdict:
         self.violations.append(Violation(self.index, detector.value, severity, message))
         self._note(detector, Action.BLOCK, severity, message, found)
 
-    def judge(self, scan: Scan, scanner: Scanner) -> None:
-        """Decide about what a scan found: kinds that block keep the whole out, as does an id that would change."""
+    def judge(self, scan: Scan, scanner: Scanner, *, whole: bool = False) -> None:
+        """Decide about what a scan found: kinds that block keep the whole out, as does an id that would change.
+
+        Args:
+            whole: it can only be stored as it is.
+        """
         for detector, kinds in by_detector(scan.seen).items():
             ids = {key: seen for key, seen in kinds.items() if key[1] == "document_id"}
-            blocked = {key: seen for key, seen in kinds.items() if scanner.blocks(key[0])} | ids
+            blocked = {key: seen for key, seen in kinds.items() if whole or scanner.blocks(key[0])} | ids
             taken_out = {key: seen for key, seen in kinds.items() if key not in blocked}
             if blocked:
                 told = _told(detector, blocked)

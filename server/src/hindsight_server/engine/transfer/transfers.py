@@ -10,10 +10,12 @@ from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any, BinaryIO
 
+from hindsight_server.domain.defence.events import SecurityEvent
 from hindsight_server.domain.errors import BankNotFound, Conflict, InvalidInput
 from hindsight_server.domain.ids import new_id
 from hindsight_server.domain.model import FactType
 from hindsight_server.engine import config as settings
+from hindsight_server.engine.defence.importing import ImportDefender, Incoming
 from hindsight_server.engine.indexing import IndexedWords, Indexer, embedded_text
 from hindsight_server.engine.retain.items import check_bank_id
 from hindsight_server.engine.transfer.archive import Archive, ArchiveWriter, read_archive
@@ -64,6 +66,11 @@ class Transfers:
         self._clock = clock
         self._limits = limits or TransferLimits()
         self._on_job = on_job
+        self._defender: ImportDefender | None = None
+
+    def defend(self, defender: ImportDefender) -> None:
+        """Have what archives bring go through memory defence from now on."""
+        self._defender = defender
 
     async def export(self, bank_id: str, wanted: ExportInput) -> Operation:
         """Add a job that writes an archive. Raises NotFound for a document that is not there."""
@@ -152,8 +159,8 @@ class Transfers:
 
     async def _take_in(self, job: Operation, archive: Archive, target: str, wanted: ImportInput) -> Mapping[str, Any]:
         fresh = wanted.mode == "restore"
-        facts = archive.facts if wanted.include_data else []
-        ready, unencoded = await self._ready(facts)
+        incoming, events = await self._incoming(job, archive, target, wanted)
+        ready, unencoded = await self._ready(list(incoming.facts))
         bank = _known_settings(archive.bank) if fresh and wanted.include_config and archive.bank else None
 
         def result(counts: TransferCounts) -> Mapping[str, Any]:
@@ -163,9 +170,9 @@ class Transfers:
         write = TransferWrite(
             bank_id=target,
             now=self._clock.now(),
-            documents=tuple(archive.documents) if wanted.include_data else (),
+            documents=incoming.documents,
             facts=ready,
-            names=archive.names if fresh and wanted.include_data else TransferNames(),
+            names=incoming.names if fresh else TransferNames(),
             bank=bank,
             fresh=fresh,
             conflict=wanted.conflict,
@@ -173,7 +180,23 @@ class Transfers:
             result=result,
         )
         counts = await self._store.write_transfer(write)
-        return (job.result or {}) if counts is None else result(counts)
+        if counts is None:
+            return job.result or {}
+        if self._defender is not None:
+            await self._defender.keep(target, events)
+        return result(counts)
+
+    async def _incoming(
+        self, job: Operation, archive: Archive, target: str, wanted: ImportInput
+    ) -> tuple[Incoming, tuple[SecurityEvent, ...]]:
+        """What the archive brings into the bank, behind its memory defence, and what that decided."""
+        if not wanted.include_data:
+            return Incoming(documents=(), facts=(), names=TransferNames()), ()
+        brought = Incoming(documents=tuple(archive.documents), facts=tuple(archive.facts), names=archive.names)
+        if self._defender is None:
+            return brought, ()
+        replaces = wanted.conflict == "replace"
+        return await self._defender.screen(target, brought, replaces=replaces, operation_id=job.operation_id)
 
     async def _ready(self, facts: list[TransferFact]) -> tuple[tuple[ReadyFact, ...], int]:
         """The facts with their words and vectors, and the number of those that get theirs later."""
