@@ -1,103 +1,26 @@
-"""`hindsight bank ...` and `hindsight document ...`: archives from the command line."""
+"""What the verbs on archives share: jobs are submitted, waited for, and their files fetched."""
 
 from __future__ import annotations
 
 import shutil
 import time
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import quote, urlencode
-
-import typer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from hindsight_server.cli.state import State, give_up, say
 
 if TYPE_CHECKING:
     from hindsight_server.cli.api import Api
 
-bank_app = typer.Typer(help="Export, import and copy banks.", no_args_is_help=True, rich_markup_mode=None)
-document_app = typer.Typer(help="Export documents.", no_args_is_help=True, rich_markup_mode=None)
-
 _POLL_SECONDS = 0.2
 
 
-class Mode(StrEnum):
-    RESTORE = "restore"
-    MERGE = "merge"
-
-
-class Conflict(StrEnum):
-    SKIP = "skip"
-    REPLACE = "replace"
-    NEW_ID = "new-id"
-
-
-Bank = Annotated[str, typer.Argument(metavar="BANK", help="The memory bank.")]
-File = Annotated[Path, typer.Argument(metavar="FILE", help="The archive.")]
-Data = Annotated[bool, typer.Option("--data/--no-data", help="Documents and memories.")]
-Settings = Annotated[bool, typer.Option("--settings/--no-settings", help="The bank's own settings.")]
-Documents = Annotated[list[str] | None, typer.Option("--document", help="Only this document; may be repeated.")]
-
-
-@bank_app.command("export")
-def export_bank(context: typer.Context, bank: Bank, file: File, data: Data = True, settings: Settings = True) -> None:
-    """Write a bank into an archive."""
-    query = urlencode({"include_data": data, "include_bank_config": settings})
-    _export(context.obj, bank, f"transfer/export?{query}", file)
-
-
-@document_app.command("export")
-def export_documents(context: typer.Context, bank: Bank, file: File, documents: Documents = None) -> None:
-    """Write documents, with their memories, into an archive."""
-    query = urlencode([("document_id", one) for one in documents or ()])
-    _export(context.obj, bank, f"document-transfer/export?{query}", file)
-
-
-@bank_app.command("import")
-def import_bank(  # noqa: PLR0913 -- its parameters are the options
-    context: typer.Context,
-    bank: Bank,
-    file: File,
-    mode: Annotated[Mode, typer.Option(help="restore into an empty bank, or merge into this one.")] = Mode.RESTORE,
-    on_conflict: Annotated[Conflict, typer.Option(help="A merge's documents whose id is taken.")] = Conflict.SKIP,
-    data: Data = True,
-    settings: Settings = True,
-) -> None:
-    """Take an archive into a bank."""
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        give_up(f"{file} can't be read: {error.strerror}", code=2)
-    query = urlencode(
-        {
-            "mode": mode.value,
-            "target_bank_id": bank,
-            "document_conflict": on_conflict.value,
-            "include_data": data,
-            "include_bank_config": settings,
-        }
-    )
-    _show(context.obj, _finished(context.obj, bank, f"transfer/import?{query}", content))
-
-
-@bank_app.command("clone")
-def clone(
-    context: typer.Context,
-    bank: Bank,
-    target: Annotated[str, typer.Argument(metavar="NEW_BANK", help="The bank to make.")],
-    data: Data = True,
-    settings: Settings = True,
-) -> None:
-    """Copy a bank into a new one."""
-    query = urlencode({"target_bank_id": target, "include_data": data, "include_bank_config": settings})
-    _show(context.obj, _finished(context.obj, bank, f"clone?{query}"))
-
-
-def _export(state: State, bank: str, path: str, file: Path) -> None:
+def export(state: State, bank: str, path: str, file: Path) -> None:
+    """Have an archive written and fetch it into a file. Ends the command when that fails."""
     from hindsight_server.cli.api import Api, ApiError
 
-    result = _finished(state, bank, path)
+    result = finished(state, bank, path)
     try:
         with Api(state).open(result["download_url"]) as source, file.open("wb") as target:
             shutil.copyfileobj(source, target)
@@ -106,10 +29,10 @@ def _export(state: State, bank: str, path: str, file: Path) -> None:
     except OSError as error:
         give_up(f"{file} can't be written: {error.strerror}", code=2)
     row = {name: result[name] for name in ("documents_exported", "facts_exported", "byte_size")}
-    _show(state, {"file": str(file), **row})
+    show_result(state, {"file": str(file), **row})
 
 
-def _finished(state: State, bank: str, path: str, upload: bytes | None = None) -> dict[str, Any]:
+def finished(state: State, bank: str, path: str, upload: bytes | None = None) -> dict[str, Any]:
     """Submit a job and wait for it; its result. Ends the command when it fails."""
     from hindsight_server.cli.api import Api, ApiError
 
@@ -136,7 +59,8 @@ def _wait(api: Api, path: str) -> dict[str, Any]:
         time.sleep(_POLL_SECONDS)
 
 
-def _show(state: State, result: dict[str, Any]) -> None:
+def show_result(state: State, result: dict[str, Any]) -> None:
+    """Print what a job did."""
     from hindsight_server.cli.output import show
 
     show(state, result, rows=[result])

@@ -18,7 +18,8 @@ from hindsight_server.engine.retain.types import RetainLimits
 from hindsight_server.engine.times import parse_time
 from hindsight_server.engine.transfer.withdrawal import OnForget, forgetting, no_exports
 from hindsight_server.ports.clock import Clock
-from hindsight_server.ports.records import FactChange, FactFilter, ForgetWrite, Forgotten, Page
+from hindsight_server.ports.forgetting import ForgetWrite, Forgotten
+from hindsight_server.ports.records import FactChange, FactFilter, Page
 from hindsight_server.ports.store import Store
 
 _CURATED_TYPES = (FactType.WORLD, FactType.EXPERIENCE)

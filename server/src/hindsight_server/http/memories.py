@@ -18,7 +18,8 @@ from hindsight_server.http.services import services
 from hindsight_server.http.tag_groups import tag_filter
 from hindsight_server.http.wire import requests as wire
 from hindsight_server.http.wire import responses as shapes
-from hindsight_server.ports.records import FactFilter, Forgotten
+from hindsight_server.ports.forgetting import Forgotten
+from hindsight_server.ports.records import FactFilter
 
 Match = Literal["any", "all", "any_strict", "all_strict", "exact"]
 

@@ -11,13 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hindsight_server.domain.defence.events import SecurityEvent
-from hindsight_server.domain.model import (
-    EntityMention,
-    ExtractedFact,
-    FactState,
-    FactType,
-    UpdateMode,
-)
+from hindsight_server.domain.model import EntityMention, ExtractedFact, FactState, FactType, UpdateMode
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.ports.embedder import Encoding
 
@@ -213,38 +207,6 @@ class FactChange:
     length: int | None = None
     tokens: int | None = None
     encoding: Encoding | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForgetWrite:
-    """What to forget: facts by id, or by their tags, or whole documents; one of the three.
-
-    Args:
-        dry_run: only tell what would be forgotten.
-    """
-
-    bank_id: str
-    fact_ids: tuple[str, ...] = ()
-    tags: TagFilter | None = None
-    document_ids: tuple[str, ...] = ()
-    dry_run: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forgotten:
-    """What was forgotten, or would be.
-
-    Args:
-        facts: their number.
-        documents_changed: documents whose text lost words.
-        documents_deleted: documents of which nothing is left (in a dry run, only those that were asked for whole).
-        missing: ids that were asked for and are not in the bank.
-    """
-
-    facts: int
-    documents_changed: tuple[str, ...] = ()
-    documents_deleted: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
 
 
 # --- reading -------------------------------------------------------------------------------------------------

@@ -8,13 +8,14 @@ state, place) gets a new `seq`, so that `snapshot` tells it as removed and added
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
 from hindsight_server.domain.model import Fact
-from hindsight_server.ports.embedder import Encoding, Int8Array
+from hindsight_server.ports.embedder import Int8Array
 from hindsight_server.ports.entities import EntityStore
+from hindsight_server.ports.forgetting import ForgettingStore
 from hindsight_server.ports.records import (
     Bank,
     BankChange,
@@ -25,11 +26,8 @@ from hindsight_server.ports.records import (
     DocumentFilter,
     DocumentPart,
     DocumentState,
-    FactChange,
     FactFilter,
     Float32Array,
-    ForgetWrite,
-    Forgotten,
     Int32Array,
     Int64Array,
     Operation,
@@ -39,14 +37,10 @@ from hindsight_server.ports.records import (
     Snapshot,
 )
 from hindsight_server.ports.security import SecurityStore
-from hindsight_server.ports.transfer import (
-    TransferCounts,
-    TransferRecord,
-    TransferWrite,
-)
+from hindsight_server.ports.transfer import TransferStore
 
 
-class Store(SecurityStore, EntityStore, Protocol):
+class Store(ForgettingStore, SecurityStore, TransferStore, EntityStore, Protocol):
     async def open(self) -> None:
         """Open the data folder or database, migrating it. Raises DataFolderError; changes nothing when it fails.
 
@@ -110,75 +104,6 @@ class Store(SecurityStore, EntityStore, Protocol):
 
     async def document_parts(self, bank_id: str, document_id: str) -> list[DocumentPart]:
         """The texts that make up a document, in order, each as it was retained. Raises NotFound."""
-        ...
-
-    async def update_document(
-        self,
-        bank_id: str,
-        document_id: str,
-        tags: tuple[str, ...] | None,
-        now: datetime,
-        *,
-        observation_scopes: object | None = None,
-    ) -> int:
-        """Give a document and its facts new tags, or the document new scopes; None leaves each as it is.
-
-        The number of facts changed. Raises NotFound.
-        """
-        ...
-
-    async def delete_document(self, bank_id: str, document_id: str, now: datetime) -> int:
-        """Delete a document with everything that rests on it; the number of facts deleted. Raises NotFound.
-
-        Unfinished operations of which no document is left are cancelled, and forget their payload.
-        """
-        ...
-
-    async def update_fact(self, bank_id: str, fact_id: str, change: FactChange, now: datetime) -> Fact: ...
-
-    async def unencoded_facts(self, after: tuple[str, int], limit: int) -> list[tuple[str, Fact]]:
-        """Facts of all banks that were stored without a vector because no model could encode them, with their banks.
-
-        Ordered by bank and `seq`, beginning after the given ones. Pending facts are none of them.
-        """
-        ...
-
-    async def add_encodings(self, bank_id: str, encodings: Mapping[int, Encoding], now: datetime) -> int:
-        """Give such facts, by `seq`, their vectors; those that are gone or changed since are left out.
-
-        The number that got theirs.
-        """
-        ...
-
-    async def clear_facts(self, bank_id: str, fact_type: str | None, now: datetime) -> int:
-        """Delete all facts (of one type); documents stay. The number deleted."""
-        ...
-
-    async def forget(self, write: ForgetWrite, now: datetime) -> Forgotten:
-        """Forget facts with everything that rests on them, and take their words out of the texts they came from.
-
-        A document of which nothing is left is deleted. By tags, a document that bears them itself goes as a whole when
-        no fact of it lacks them, even one without facts. Once this returns, the words are in no file of the store, if
-        no other memory holds them, and no reader was busy meanwhile: then that follows as soon as it is done.
-        """
-        ...
-
-    async def read_transfer(
-        self, bank_id: str, document_ids: Sequence[str] | None, take: Callable[[TransferRecord], None]
-    ) -> None:
-        """Hand all of a bank, or of some documents, to `take`, in the order of `TransferRecord`, as of one moment.
-
-        `take` is called in a thread of the store. What users said of names comes only with a whole bank. Raises
-        NotFound for a document that is not there.
-        """
-        ...
-
-    async def write_transfer(self, write: TransferWrite) -> TransferCounts | None:
-        """Store what was read elsewhere, in one transaction; None when its job was completed before.
-
-        Facts keep their ids, unless these are taken, and their order. Raises Conflict as `TransferWrite` says,
-        InvalidInput when the records contradict each other.
-        """
         ...
 
     # reading

@@ -4,10 +4,10 @@ store only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from hindsight_server.domain.model import FactState, FactType
 from hindsight_server.ports.embedder import Encoding
@@ -182,3 +182,25 @@ class TransferWrite:
     conflict: str = "skip"
     finishes: Operation | None = None
     result: Callable[[TransferCounts], Mapping[str, Any]] | None = None
+
+
+class TransferStore(Protocol):
+    """It is part of `Store`."""
+
+    async def read_transfer(
+        self, bank_id: str, document_ids: Sequence[str] | None, take: Callable[[TransferRecord], None]
+    ) -> None:
+        """Hand all of a bank, or of some documents, to `take`, in the order of `TransferRecord`, as of one moment.
+
+        `take` is called in a thread of the store. What users said of names comes only with a whole bank. Raises
+        NotFound for a document that is not there.
+        """
+        ...
+
+    async def write_transfer(self, write: TransferWrite) -> TransferCounts | None:
+        """Store what was read elsewhere, in one transaction; None when its job was completed before.
+
+        Facts keep their ids, unless these are taken, and their order. Raises Conflict as `TransferWrite` says,
+        InvalidInput when the records contradict each other.
+        """
+        ...

@@ -18,7 +18,7 @@ from hindsight_server.adapters.sqlite.tags import matching_document_tag_sets, ma
 from hindsight_server.adapters.sqlite.values import to_json
 from hindsight_server.domain.forgetting import Cutting, Source, chunk_starts, cut_sources, is_blank, spoken
 from hindsight_server.domain.ids import content_hash
-from hindsight_server.ports.records import ForgetWrite, Forgotten
+from hindsight_server.ports.forgetting import ForgetWrite, Forgotten
 
 
 class _Part(NamedTuple):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hindsight_server.adapters.sqlite.values import from_json, to_json
+from hindsight_server.domain.forgetting import chunk_starts
 from hindsight_server.domain.ids import content_hash
-from hindsight_server.domain.model import UpdateMode
+from hindsight_server.domain.model import ExtractedFact, UpdateMode
 from hindsight_server.ports.records import DocumentWrite
 
 
@@ -110,3 +111,17 @@ def replacements_in(documents: Sequence[DocumentWrite]) -> dict[int, list[Docume
         elif document.document_id in current:
             current[document.document_id].append(document)
     return found
+
+
+def chunk_begins(document: DocumentWrite) -> dict[int, int]:
+    """Where each chunk of a part begins in its text; nothing when no fact asks for it."""
+    if not document.facts:
+        return {}
+    starts = chunk_starts(document.text, [chunk.text for chunk in document.chunks])
+    return {chunk.index: start for chunk, start in zip(document.chunks, starts, strict=True)}
+
+
+def place_of(fact: ExtractedFact, begins: Mapping[int, int]) -> tuple[int, int] | None:
+    """Where a fact's words stand in its chunk, and their length; None when the extractor does not tell."""
+    begin = begins.get(fact.chunk_index)
+    return None if begin is None or fact.end <= fact.start else (fact.start - begin, fact.end - fact.start)

@@ -26,7 +26,9 @@ from hindsight_server.adapters.sqlite.replacing import (
     StoredChunk,
     StoredDocument,
     after_part,
+    chunk_begins,
     is_same,
+    place_of,
     replacements_in,
     stamps,
 )
@@ -35,9 +37,8 @@ from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, from_micros, to_json
 from hindsight_server.domain.errors import Conflict, NotFound, StaleDocument
-from hindsight_server.domain.forgetting import chunk_starts
 from hindsight_server.domain.ids import chunk_id
-from hindsight_server.domain.model import ExtractedFact, FactState, UpdateMode
+from hindsight_server.domain.model import FactState, UpdateMode
 from hindsight_server.ports.records import ChunkWrite, DocumentWrite, Operation, RetainResult, RetainWrite
 
 # Ordinals of a part's chunks start at part * _PART, so that no two chunks of a document ever share hash and ordinal.
@@ -128,12 +129,6 @@ def _fact_ids(documents: Iterable[DocumentWrite]) -> tuple[str, ...]:
     return tuple(fact.fact_id for document in documents for fact in document.facts)
 
 
-def _place(fact: ExtractedFact, begins: Mapping[int, int]) -> tuple[int, int] | None:
-    """Where a fact's words stand in its chunk, and their length; None when the extractor does not tell."""
-    begin = begins.get(fact.chunk_index)
-    return None if begin is None or fact.end <= fact.start else (fact.start - begin, fact.end - fact.start)
-
-
 def _check_expected(document: DocumentWrite, stored: StoredDocument | None) -> None:
     expected = document.expected_hash
     if expected is None or document.mode is UpdateMode.APPEND:
@@ -144,6 +139,17 @@ def _check_expected(document: DocumentWrite, stored: StoredDocument | None) -> N
 
 def _stale(document: DocumentWrite) -> StaleDocument:
     return StaleDocument(f"Document '{document.document_id}' changed while it was being retained; retain it again.")
+
+
+def _chunk_row(
+    session: BankSession, document_id: str, place: Place, chunk: ChunkWrite, made: tuple[str, int, int]
+) -> tuple[object, ...]:
+    identifier, ordinal, complete = made
+    first_turn = place.first_turn + chunk.first_turn
+    return (
+        *(session.bank_id, document_id, place.part, chunk.index, identifier, chunk.content_hash, ordinal),
+        *(first_turn, complete, session.now, chunk.text),
+    )
 
 
 class _DocumentWriter:
@@ -350,28 +356,16 @@ class _DocumentWriter:
             taken.add((chunk.content_hash, ordinal))
             ids[chunk.index] = chunk_id(session.bank_id, document.document_id, chunk.content_hash, ordinal)
             complete = int(chunk.index not in pending)
-            row = self._chunk_row(document.document_id, place, chunk, (ids[chunk.index], ordinal, complete))
+            row = _chunk_row(session, document.document_id, place, chunk, (ids[chunk.index], ordinal, complete))
             self._rows["documents.insert_chunk"].append(row)
         return ids
-
-    def _chunk_row(
-        self, document_id: str, place: Place, chunk: ChunkWrite, made: tuple[str, int, int]
-    ) -> tuple[object, ...]:
-        identifier, ordinal, complete = made
-        first_turn = place.first_turn + chunk.first_turn
-        session = self._session
-        return (
-            *(session.bank_id, document_id, place.part, chunk.index, identifier, chunk.content_hash, ordinal),
-            *(first_turn, complete, session.now, chunk.text),
-        )
 
     def _gather_facts(
         self, document: DocumentWrite, place: Place, kept: Mapping[int, StoredChunk], chunk_ids: Mapping[int, str]
     ) -> None:
         tags = to_json(document.tags)
         metadata = to_json(dict(document.metadata))
-        starts = chunk_starts(document.text, [chunk.text for chunk in document.chunks]) if document.facts else []
-        begins = {chunk.index: start for chunk, start in zip(document.chunks, starts, strict=False)}
+        begins = chunk_begins(document)
         self._facts += [
             NewFact(
                 fact,
@@ -382,7 +376,7 @@ class _DocumentWriter:
                 metadata,
                 tags,
                 self._numbers.of(fact.extracted.entities),
-                _place(fact.extracted, begins),
+                place_of(fact.extracted, begins),
             )
             for fact in document.facts
             if fact.extracted.chunk_index not in kept

@@ -18,16 +18,14 @@ from hindsight_server.adapters.sqlite import (
     entities,
     facts_read,
     facts_write,
-    forgetting,
     naming_verbs,
     operations,
     postings,
     retain,
     snapshots,
     tags,
-    transfer,
-    transfer_write,
 )
+from hindsight_server.adapters.sqlite.forgetting_rows import ForgettingRows
 from hindsight_server.adapters.sqlite.images import Images
 from hindsight_server.adapters.sqlite.opened import OpenedFolder
 from hindsight_server.adapters.sqlite.security import SecurityRows
@@ -47,11 +45,8 @@ from hindsight_server.ports.records import (
     DocumentFilter,
     DocumentPart,
     DocumentState,
-    FactChange,
     FactFilter,
     Float32Array,
-    ForgetWrite,
-    Forgotten,
     Int32Array,
     Int64Array,
     Operation,
@@ -60,19 +55,13 @@ from hindsight_server.ports.records import (
     RetainWrite,
     Snapshot,
 )
-from hindsight_server.ports.transfer import (
-    TransferCounts,
-    TransferRecord,
-    TransferWrite,
-)
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_LOG_BUSY_SECONDS = 0.5
 Call = Callable[Concatenate[apsw.Connection, P], T]
 
 
-class SqliteStore(SecurityRows):
+class SqliteStore(ForgettingRows, SecurityRows):
     """`Store` in a data folder: ``memory.db`` (with SQLite's own files beside it) and a lock file.
 
     Writes run one after another on one thread and are on the disk when they return; reads run on a few others, each in
@@ -94,7 +83,6 @@ class SqliteStore(SecurityRows):
         self._readers = readers
         self._images = Images(folder)
         self._opened: OpenedFolder | None = None
-        self._emptying: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         if self._opened is None:
@@ -105,9 +93,7 @@ class SqliteStore(SecurityRows):
 
     async def close(self) -> None:
         opened, self._opened = self._opened, None
-        if self._emptying is not None:  # closing empties the log too
-            self._emptying.cancel()
-            await asyncio.gather(self._emptying, return_exceptions=True)
+        await self._stop_emptying()
         if opened is not None:
             with ThreadPoolExecutor(1, thread_name_prefix="hindsight-store-close") as executor:
                 await asyncio.wrap_future(executor.submit(opened.close))
@@ -161,35 +147,11 @@ class SqliteStore(SecurityRows):
         change = curation.DocumentChange(tags, observation_scopes)
         return await self._write(curation.update_document, bank_id, document_id, change, now)
 
-    async def delete_document(self, bank_id: str, document_id: str, now: datetime) -> int:
-        return await self._forget(curation.delete_document, bank_id, document_id, now)
-
-    async def update_fact(self, bank_id: str, fact_id: str, change: FactChange, now: datetime) -> Fact:
-        if change.text is None:
-            return await self._write(curation.update_fact, bank_id, fact_id, change, now)
-        return await self._forget(curation.update_fact, bank_id, fact_id, change, now)
-
     async def unencoded_facts(self, after: tuple[str, int], limit: int) -> list[tuple[str, Fact]]:
         return await self._read(facts_read.unencoded_facts, after, limit)
 
     async def add_encodings(self, bank_id: str, encodings: Mapping[int, Encoding], now: datetime) -> int:
         return await self._write(facts_write.add_encodings, bank_id, encodings, now)
-
-    async def clear_facts(self, bank_id: str, fact_type: str | None, now: datetime) -> int:
-        return await self._forget(curation.clear_facts, bank_id, fact_type, now)
-
-    async def forget(self, write: ForgetWrite, now: datetime) -> Forgotten:
-        if write.dry_run:
-            return await self._write(forgetting.forget, write, now)
-        return await self._forget(forgetting.forget, write, now)
-
-    async def read_transfer(
-        self, bank_id: str, document_ids: Sequence[str] | None, take: Callable[[TransferRecord], None]
-    ) -> None:
-        await self._read(transfer.read_transfer, bank_id, document_ids, take)
-
-    async def write_transfer(self, write: TransferWrite) -> TransferCounts | None:
-        return await self._write(transfer_write.write_transfer, write)
 
     # reading
 
@@ -320,22 +282,6 @@ class SqliteStore(SecurityRows):
 
     async def _write(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.wrap_future(self._held().write(lambda connection: work(connection, *args, **kwargs)))
-
-    async def _forget(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """A write that takes words away: the log, which holds the pages of before, is emptied after it."""
-        done = await self._write(work, *args, **kwargs)
-        if not await asyncio.wrap_future(self._held().empty_log()) and self._emptying is None:
-            self._emptying = asyncio.create_task(self._empty_log_later(), name="store-empty-log")
-        return done
-
-    async def _empty_log_later(self) -> None:
-        try:
-            while True:
-                await asyncio.sleep(_LOG_BUSY_SECONDS)
-                if await asyncio.wrap_future(self._held().empty_log()):
-                    return
-        finally:
-            self._emptying = None
 
     async def _read_bank(
         self, work: Callable[Concatenate[apsw.Connection, str, P], T], bank_id: str, *args: P.args, **kwargs: P.kwargs

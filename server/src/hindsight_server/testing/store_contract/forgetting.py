@@ -8,7 +8,8 @@ import pytest
 
 from hindsight_server.domain.errors import BankNotFound, NotFound
 from hindsight_server.domain.tags import TagLeaf, TagsMatch
-from hindsight_server.ports.records import DocumentFilter, FactFilter, ForgetWrite
+from hindsight_server.ports.forgetting import ForgetWrite
+from hindsight_server.ports.records import DocumentFilter, FactFilter
 from hindsight_server.ports.store import Store
 from hindsight_server.testing.store_contract.builders import NOW, appended, document, fact, later, put, write
 

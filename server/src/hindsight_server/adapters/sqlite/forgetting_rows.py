@@ -1,0 +1,83 @@
+"""The part of the store that corrects, forgets and moves what it holds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Concatenate, ParamSpec, TypeVar
+
+import apsw
+
+from hindsight_server.adapters.sqlite import curation, forgetting, transfer, transfer_write
+from hindsight_server.adapters.sqlite.opened import OpenedFolder
+from hindsight_server.domain.model import Fact
+from hindsight_server.ports.forgetting import ForgetWrite, Forgotten
+from hindsight_server.ports.records import FactChange
+from hindsight_server.ports.transfer import TransferCounts, TransferRecord, TransferWrite
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Call = Callable[Concatenate[apsw.Connection, P], T]
+_LOG_BUSY_SECONDS = 0.5
+
+
+class ForgettingRows:
+    """The part of the store that is `ForgettingStore` and `TransferStore`."""
+
+    _emptying: asyncio.Task[None] | None = None
+
+    async def delete_document(self, bank_id: str, document_id: str, now: datetime) -> int:
+        return await self._forget(curation.delete_document, bank_id, document_id, now)
+
+    async def update_fact(self, bank_id: str, fact_id: str, change: FactChange, now: datetime) -> Fact:
+        if change.text is None:
+            return await self._write(curation.update_fact, bank_id, fact_id, change, now)
+        return await self._forget(curation.update_fact, bank_id, fact_id, change, now)
+
+    async def clear_facts(self, bank_id: str, fact_type: str | None, now: datetime) -> int:
+        return await self._forget(curation.clear_facts, bank_id, fact_type, now)
+
+    async def forget(self, write: ForgetWrite, now: datetime) -> Forgotten:
+        if write.dry_run:
+            return await self._write(forgetting.forget, write, now)
+        return await self._forget(forgetting.forget, write, now)
+
+    async def read_transfer(
+        self, bank_id: str, document_ids: Sequence[str] | None, take: Callable[[TransferRecord], None]
+    ) -> None:
+        await self._read(transfer.read_transfer, bank_id, document_ids, take)
+
+    async def write_transfer(self, write: TransferWrite) -> TransferCounts | None:
+        return await self._write(transfer_write.write_transfer, write)
+
+    async def _forget(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """A write that takes words away: the log, which holds the pages of before, is emptied after it."""
+        done = await self._write(work, *args, **kwargs)
+        if not await asyncio.wrap_future(self._held().empty_log()) and self._emptying is None:
+            self._emptying = asyncio.create_task(self._empty_log_later(), name="store-empty-log")
+        return done
+
+    async def _empty_log_later(self) -> None:
+        try:
+            while True:
+                await asyncio.sleep(_LOG_BUSY_SECONDS)
+                if await asyncio.wrap_future(self._held().empty_log()):
+                    return
+        finally:
+            self._emptying = None
+
+    async def _stop_emptying(self) -> None:
+        """Before the store is closed, which empties the log too."""
+        if self._emptying is not None:
+            self._emptying.cancel()
+            await asyncio.gather(self._emptying, return_exceptions=True)
+
+    async def _read(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        raise NotImplementedError
+
+    async def _write(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        raise NotImplementedError
+
+    def _held(self) -> OpenedFolder:
+        raise NotImplementedError
