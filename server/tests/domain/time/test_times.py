@@ -417,6 +417,8 @@ EVENT_PHRASES = [
     ("毕业以来她换了几份工作", "毕业", "since"),
     ("婚前她住哪", "结婚", "before"),
     ("会议期间谁发言", "会议", "at"),
+    ("婚礼那天谁哭了", "婚礼", "at"),
+    ("Who cried on the day of the wedding?", "the wedding", "at"),
     ("搬家前一周买了什么", "搬家", "before"),
 ]
 
