@@ -102,7 +102,8 @@ def test_what_is_taken_out_is_on_no_disk(api: Api, bank: str, server: ServerProc
     assert found["tags"] == ["user:[REDACTED:email]", "plain"]
     assert found["retain_params"]["receipt_uri"] == "https://zoe:[REDACTED:connection_string]@example.org/r"
     names = [one["canonical_name"] for one in api.bank("GET", bank, "/entities").body["items"]]
-    assert not [name for name in names if "@" in name]
+    assert not [name for name in names if "@" in name or "REDACTED" in name]
+    assert "Zoe" in names
     (event,) = events(api, bank)
     assert (event["action"], event["detector"], event["operation_id"]) == ("redact", "sensitive_data", operation)
     assert event["receipt_uri"] == found["retain_params"]["receipt_uri"]
@@ -273,6 +274,16 @@ def test_edits_are_defended(api: Api, bank: str, server: ServerProcess) -> None:
     assert api.bank("PATCH", bank, f"/memories/{fact['id']}", {"text": CARD}).status == 422
     assert [event["memory_id"] for event in events(api, bank)] == [fact["id"]] * 2
     assert secret.encode() not in kept(server.folder)
+
+
+def test_names_that_users_give_are_defended(api: Api, bank: str) -> None:
+    api.retain(bank, {"content": "Zoe has a canoe.", "entities": [{"text": "Zoe"}]})
+    configured(api, bank, REDACT)
+    zoe = next(one["id"] for one in api.bank("GET", bank, "/entities").body["items"] if one["canonical_name"] == "Zoe")
+    assert api.bank("POST", bank, f"/entities/{zoe}/aliases", {"name": EMAIL}).status == 422
+    assert api.bank("PATCH", bank, f"/entities/{zoe}", {"canonical_name": EMAIL}).status == 422
+    assert api.bank("POST", bank, f"/entities/{zoe}/aliases", {"name": "Zoe Q"}).status == 200
+    assert [(event["source"], event["action"]) for event in events(api, bank)] == [("entity", "block")] * 2
 
 
 def test_events_are_paged_and_filtered(api: Api, bank: str) -> None:

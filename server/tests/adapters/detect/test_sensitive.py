@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hindsight_server.adapters.detect import SensitiveData
+from hindsight_server.adapters.extract.entities import find_names, speaker_entity
 from hindsight_server.domain.defence.findings import redacted
 from hindsight_server.domain.defence.labels import SENSITIVE_LABELS
 
@@ -44,6 +45,13 @@ def test_what_was_taken_out_stays_out(label: str, around: str, secret: str) -> N
     text = around.format(secret)
     once = redacted(text, DETECTOR.find(text))
     assert DETECTOR.find(once) == []
+
+
+@pytest.mark.parametrize("label", sorted(SENSITIVE_LABELS))
+def test_what_stands_in_its_place_is_no_name(label: str) -> None:
+    text = f"Zoe wrote to [REDACTED:{label}]. [REDACTED:{label}] 在北京。"
+    assert [found.name for found in find_names(text) if "REDACTED" in found.name or label in found.name] == []
+    assert speaker_entity(f"[REDACTED:{label}]") is None
 
 
 def test_only_the_wanted_kinds_are_looked_for() -> None:
@@ -109,7 +117,21 @@ ATTACKS = [
         '"',
         "中",
     ),
-    *("123456 ", "1 2 3 4 5 6 7 ", "[REDACTED:email]", "[REDACTED:email] a@b.co ", "a1", "ghp_", "xoxb-", "AKIA", "0x", "bc1", "1A", "key-", "\n"),
+    *(
+        "123456 ",
+        "1 2 3 4 5 6 7 ",
+        "[REDACTED:email]",
+        "[REDACTED:email] a@b.co ",
+        "a1",
+        "ghp_",
+        "xoxb-",
+        "AKIA",
+        "0x",
+        "bc1",
+        "1A",
+        "key-",
+        "\n",
+    ),
 ]
 
 

@@ -8,14 +8,13 @@ from collections.abc import Callable, Collection, Iterator
 
 from hindsight_server.adapters.detect import personal, secrets
 from hindsight_server.adapters.detect.numbers import numbers
-from hindsight_server.domain.defence.findings import PLACEHOLDER, Finding, merged, narrowed
+from hindsight_server.domain.defence.findings import PLACEHOLDER, PLACEHOLDERS, Finding, merged, narrowed
 from hindsight_server.domain.defence.labels import SENSITIVE_LABELS
 
 _PATTERNS = tuple(pattern for pattern in (*secrets.PATTERNS, *personal.PATTERNS) if pattern.words)
 _OF_DIGITS = tuple(pattern for pattern in personal.PATTERNS if not pattern.words)
 # What every number that is looked for holds somewhere; most texts hold only years and counts.
 _DIGITS = re.compile(r"\d{3}[^0-9]?[\dA-Z]|\d[ .\-/():]\d|[0-9A-Fa-f]{2}[:-][0-9A-Fa-f]{2}|:[0-9A-Fa-f]{0,4}:")
-_PLACEHOLDERS = re.compile(re.escape(PLACEHOLDER) + r"[a-z0-9_]{1,40}\]")
 _Places = Callable[[str], Iterator[tuple[int, int]]]
 _WITH_DIGITS: tuple[tuple[str, _Places], ...] = (
     ("ip_address", personal.addresses),
@@ -41,7 +40,7 @@ class SensitiveData:
         wanted = merged(finding for finding in found if labels is None or finding.label in labels)
         if PLACEHOLDER not in text:
             return wanted
-        taken = [match.span() for match in _PLACEHOLDERS.finditer(text)]
+        taken = [match.span() for match in PLACEHOLDERS.finditer(text)]
         return [finding for finding in wanted if not _inside(finding, taken)]
 
 

@@ -17,6 +17,7 @@ from hindsight_server.adapters.extract.words import (
     UNITS,
     is_common,
 )
+from hindsight_server.domain.defence.findings import PLACEHOLDER, blanked
 from hindsight_server.domain.model import EntityMention
 from hindsight_server.domain.naming.words import is_given
 from hindsight_server.domain.speakers import ROLES
@@ -92,7 +93,7 @@ def find_names(text: str, *, known: frozenset[str] = frozenset()) -> list[FoundN
         known: lower-case names that are known to be some, the speakers of the item for example.
     """
     found: dict[str, FoundName] = {}
-    for name in _candidates(text, known):
+    for name in _candidates(blanked(text), known):
         key = name.name.casefold()
         if key not in found and len(name.name) <= _LONGEST:
             found[key] = name
@@ -232,6 +233,12 @@ def _kind(text: str, name: str, span: tuple[int, int], known: frozenset[str]) ->
 
 def speaker_entity(speaker: str | None) -> EntityMention | None:
     """The speaker as a name, unless it is a role or a routing key."""
-    if not speaker or speaker.casefold() in ROLES or len(speaker) > _LONGEST or "::" in speaker:
+    if (
+        not speaker
+        or PLACEHOLDER in speaker
+        or speaker.casefold() in ROLES
+        or len(speaker) > _LONGEST
+        or "::" in speaker
+    ):
         return None
     return EntityMention(name=speaker, type="PERSON")

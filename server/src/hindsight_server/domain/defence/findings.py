@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 PLACEHOLDER = "[REDACTED:"
+PLACEHOLDERS = re.compile(re.escape(PLACEHOLDER) + r"[a-z0-9_]{1,40}\]")
 SEVERITIES = ("low", "medium", "high", "critical")
 
 # Characters of East Asian input methods that stand for ASCII ones; one for one, so that positions stay.
@@ -60,6 +62,16 @@ def redacted(text: str, findings: Sequence[Finding]) -> str:
         pieces += [text[position : finding.start], f"{PLACEHOLDER}{finding.label}]"]
         position = finding.end
     return "".join([*pieces, text[position:]])
+
+
+def blanked(text: str) -> str:
+    """The text with spaces in the places of placeholders, which are no words of whoever wrote it.
+
+    Example:
+        >>> blanked("ask [REDACTED:email] now") == "ask " + " " * 16 + " now"
+        True
+    """
+    return PLACEHOLDERS.sub(lambda match: " " * len(match.group()), text) if PLACEHOLDER in text else text
 
 
 def _weight(finding: Finding) -> tuple[int, int]:
