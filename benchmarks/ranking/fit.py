@@ -27,7 +27,7 @@ GROUPS = {
     "words with the turn before": ("pair",),
     "words of the session": ("session",),
     "all words": ("turn", "pair", "session", "answers_words"),
-    "meaning": ("meaning", "meaning_before", "meaning_session", "answers_meaning"),
+    "meaning": ("meaning", "meaning_before", "meaning_after", "meaning_session", "answers_meaning"),
     "question before": ("answers_words", "answers_meaning"),
     "speaker": ("speaker", "first_speaker"),
     "times": ("told_then", "happened_then", "tells_time"),
@@ -39,10 +39,15 @@ GROUPS = {
         "session",
         "meaning_session",
         "meaning_before",
+        "meaning_after",
         "answers_words",
         "answers_meaning",
         "is_question",
+        "maxsim_pair",
+        "maxsim_after",
+        "maxsim_speaker",
     ),
+    "turn after": ("meaning_after", "maxsim_after"),
 }
 WEIGHTS = Path(__file__).parents[2] / "server/src/hindsight_server/engine/recall/weights.json"
 

@@ -12,12 +12,12 @@ from conversations import Asked, CachedEncoder, Conversation
 from hindsight_server.adapters.text.analyzer import Analyzer
 from hindsight_server.domain.time import find_times
 from hindsight_server.engine.recall.cache import Postings
-from hindsight_server.engine.recall.features import FIRST, SECOND, second_features
+from hindsight_server.engine.recall.features import FIRST, SECOND
 from hindsight_server.engine.recall.fill import fitting
 from hindsight_server.engine.recall.model import SCAN, load_weights, shortfall
 from hindsight_server.engine.recall.question import parse
 from hindsight_server.engine.recall.ranking import LIMITS, Inputs, first_pass
-from hindsight_server.engine.recall.reranking import QueryWords, compare, rows_to_compare, word_weights
+from hindsight_server.engine.recall.reranking import QueryWords, compare, rows_to_compare, with_second, word_weights
 from hindsight_server.engine.recall.scope import scope_of
 from hindsight_server.engine.recall.types import Budget, MinScores, RecallQuery
 
@@ -77,12 +77,11 @@ def cases(
         compared = compare(
             conversation.view, first, rows_to_compare(scope, first, limits.compared), words, conversation.tokens
         )
-        second = second_features(compared.similarity, compared.looked_at)
         yield Case(
             conversation.name,
             asked,
             first.rows,
-            np.concatenate([first.features, second], axis=1).astype(np.float64),
+            with_second(first, compared).astype(np.float64),
             compared.similarity.own,
             np.isin(first.rows, [row for turn in asked.evidence for row in turn]),
             conversation.view.tokens[first.rows],

@@ -37,6 +37,7 @@ def embedder() -> Embedder:
     return make_embedder("local")
 
 
+@pytest.mark.feature("S6")
 @pytest.mark.parametrize(("question", "answer"), ASKED)
 def test_a_question_in_another_script_is_nearest_to_the_english_text_that_answers_it(
     embedder: Embedder, question: str, answer: int

@@ -16,7 +16,7 @@ from hindsight_server.engine.recall.lexical import WordScores
 from hindsight_server.engine.recall.maxsim import MaxSim
 from hindsight_server.engine.recall.scope import Scope
 from hindsight_server.engine.recall.semantic import MeaningScores
-from hindsight_server.engine.recall.view import BankView, Float32Array, Int32Array
+from hindsight_server.engine.recall.view import BankView, BoolArray, Float32Array, Int32Array
 from hindsight_server.ports.records import FLAG_QUESTION, FLAG_TIME_EXPRESSION
 
 FIRST = (
@@ -25,6 +25,7 @@ FIRST = (
     "session",
     "meaning",
     "meaning_before",
+    "meaning_after",
     "meaning_session",
     "answers_words",
     "answers_meaning",
@@ -38,7 +39,7 @@ FIRST = (
 )
 """Features that need no token vectors, in the order of the matrix."""
 
-SECOND = ("maxsim", "maxsim_pair")
+SECOND = ("maxsim", "maxsim_pair", "maxsim_after", "maxsim_speaker")
 """Features of the word-by-word comparison."""
 
 OCCASIONAL = frozenset(
@@ -51,6 +52,7 @@ OCCASIONAL = frozenset(
         "happened_then",
         "tells_time",
         "entities",
+        "maxsim_speaker",
     }
 )
 """Features that only some questions and banks can have."""
@@ -62,6 +64,9 @@ _SIMILARITY_ENDS = (0.3, 0.6)
 # A text of mean length that holds every term once has the sum of their rarities as its score. What has less than this
 # share of it is no full match, even if nothing in the bank has more.
 _FAIR_SHARE = 0.5
+# A fact in another script than the question's can share hardly any word with it, however well it answers. Its words
+# count as at least this share of what its meaning says. Between 0.3 and 0.5 nothing changes on the suites.
+_FOREIGN_SHARE = 0.4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,9 +85,15 @@ class Evidence:
 
 
 class Scaled:
-    """The whole-bank scores, scaled to 0-1 over the visible rows; all 0 where an arm is missing."""
+    """The whole-bank scores, scaled to 0-1 over the visible rows; all 0 where an arm is missing.
 
-    def __init__(self, scope: Scope, words: WordScores | None, meaning: MeaningScores | None) -> None:
+    Args:
+        foreign: rows in another script than the question's.
+    """
+
+    def __init__(
+        self, scope: Scope, words: WordScores | None, meaning: MeaningScores | None, foreign: Int32Array | None = None
+    ) -> None:
         nothing = np.zeros(len(scope.view), np.float32)
         fair = _FAIR_SHARE * sum(words.rarity.values()) if words else 0.0
         self.turn = _over_best(words.turn, fair) if words else nothing
@@ -91,6 +102,15 @@ class Scaled:
         if words is not None and words.session is not words.turn:
             self.session = _min_max(words.session, (0.0, 0.0))
         self.meaning = _min_max(meaning.scaled, _MEANING_ENDS) if meaning else nothing
+        if words is not None and foreign is not None and len(foreign):
+            self.turn, self.pair, self.session = (
+                self._spared(scores, foreign) for scores in (self.turn, self.pair, self.session)
+            )
+
+    def _spared(self, scores: Float32Array, foreign: Int32Array) -> Float32Array:
+        spared = scores.copy()
+        spared[foreign] = np.maximum(scores[foreign], np.float32(_FOREIGN_SHARE) * self.meaning[foreign])
+        return spared
 
     def joined(self, weights: Float32Array) -> Float32Array:
         """The weighted sum of turn, pair, session and meaning: which rows are worth a closer look."""
@@ -107,6 +127,7 @@ def first_features(
     """The matrix of the first features, shape (rows, len(FIRST))."""
     view = scope.view
     before = np.full(len(rows), -1, np.int32) if scope.previous is None else scope.previous[rows]
+    after = np.full(len(rows), -1, np.int32) if scope.following is None else scope.following[rows]
     answers = (before >= 0) & ((view.flags[before] & FLAG_QUESTION) > 0)
     only, first = _speaker_features(view, rows, evidence.speakers)
     flags = view.flags[rows]
@@ -117,6 +138,7 @@ def first_features(
         "session": scaled.session[rows],
         "meaning": scaled.meaning[rows],
         "meaning_before": np.where(before >= 0, scaled.meaning[before], scaled.meaning[rows]),
+        "meaning_after": np.where(after >= 0, scaled.meaning[after], scaled.meaning[rows]),
         "meaning_session": _session_meaning(scope, scaled, rows),
         "answers_words": np.where(answers, _at(scaled.turn, before), 0),
         "answers_meaning": np.where(answers, _at(scaled.meaning, before), 0),
@@ -131,22 +153,32 @@ def first_features(
     return np.stack([columns[name] for name in FIRST], axis=1).astype(np.float32)
 
 
-def second_features(compared: MaxSim, scored: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Float32Array:
+def second_features(compared: MaxSim, scored: BoolArray, said: Float32Array) -> Float32Array:
     """The matrix of the second features, shape (rows, len(SECOND)), scaled over those that were compared.
 
     Candidates too far down to be compared count as the worst of them; texts without token vectors as their median.
+
+    Args:
+        scored: which candidates were looked at.
+        said: 1 where the one speaker that the question names said it, by candidate: there similarity counts on its own.
     """
-    columns = []
-    for values in (compared.own, compared.pair):
-        known = values[~np.isnan(values)]
-        if not known.size:
-            columns.append(np.zeros(len(values), np.float32))
-            continue
-        low, high = _stretched(known, _SIMILARITY_ENDS)
-        middle = np.median(known)
-        filled = np.where(np.isnan(values), np.where(scored, middle, low), values)
-        columns.append(_between(filled, low, high))
-    return np.stack(columns, axis=1).astype(np.float32)
+    own = _similarity(compared.own, scored)
+    columns = {
+        "maxsim": own,
+        "maxsim_pair": _similarity(compared.pair, scored),
+        "maxsim_after": _similarity(compared.following, scored),
+        "maxsim_speaker": own * said,
+    }
+    return np.stack([columns[name] for name in SECOND], axis=1).astype(np.float32)
+
+
+def _similarity(values: Float32Array, scored: BoolArray) -> Float32Array:
+    known = values[~np.isnan(values)]
+    if not known.size:
+        return np.zeros(len(values), np.float32)
+    low, high = _stretched(known, _SIMILARITY_ENDS)
+    filled = np.where(np.isnan(values), np.where(scored, np.median(known), low), values)
+    return _between(filled.astype(np.float32), low, high)
 
 
 def _over_best(scores: Float32Array, fair: float) -> Float32Array:

@@ -36,6 +36,7 @@ class Gathered:
 
     Args:
         encoding: the question in the space of its script, when the bank uses that space.
+        space: of the question's script, whether the bank uses it or not.
         missing: the arms whose inputs could not be had, with the reason.
     """
 
@@ -44,6 +45,7 @@ class Gathered:
     postings: Mapping[str, Postings]
     exact_terms: Mapping[str, tuple[str, ...]]
     entities: Int32Array
+    space: str | None = None
     missing: Mapping[str, Missing] = field(default_factory=dict)
 
 
@@ -83,6 +85,7 @@ class Gatherer:
             encoding=next((encoding for encoding in encodings if encoding.space == own), None),
             postings=postings or {},
             exact_terms=exact_terms,
+            space=own,
             entities=np.empty(0, np.int32) if entities is None else entities,
             missing={name: why for name, why in missing.items() if why is not None},
         )

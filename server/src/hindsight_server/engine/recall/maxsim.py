@@ -1,7 +1,7 @@
 """Late interaction (MaxSim, Khattab and Zaharia 2020): each word of the question looks for its match in a text.
 
-Words of the question are weighted by their rarity. A second value lets each word match in the turn before as well,
-since an answer often leaves out what its question said.
+Words of the question are weighted by their rarity. Two more values let each word match in the turn before or after as
+well, since an answer often leaves out what its question said, and a reply names what was meant.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ class MaxSim:
 
     own: Float32Array
     pair: Float32Array
+    following: Float32Array
 
 
 def maxsim(
@@ -29,6 +30,7 @@ def maxsim(
     weights: Float32Array,
     texts: Sequence[int],
     previous: Sequence[int],
+    following: Sequence[int],
     vectors: Mapping[int, Int8Array],
 ) -> MaxSim:
     """Compare a question with texts.
@@ -37,18 +39,24 @@ def maxsim(
         query: token vectors of the question, shape (q, d).
         weights: a weight for each of its words, shape (q,).
         texts: keys of the texts in `vectors`.
-        previous: for each text, the key of the turn before it, or -1.
+        previous, following: for each text, the keys of the turns before and after it, or -1.
         vectors: token vectors, shape (n, d) each.
     """
-    keys = [key for key in dict.fromkeys([*texts, *previous]) if key >= 0 and key in vectors and len(vectors[key])]
+    keys = [
+        key
+        for key in dict.fromkeys([*texts, *previous, *following])
+        if key >= 0 and key in vectors and len(vectors[key])
+    ]
     place = {key: at for at, key in enumerate(keys)}
     best = _best_matches(query, [vectors[key] for key in keys])
     share = (weights / weights.sum()).astype(np.float32)
-    rows = np.fromiter((place.get(key, -1) for key in texts), np.int64, len(texts))
-    befores = np.fromiter((place.get(key, -1) for key in previous), np.int64, len(previous))
-    own = best[rows]  # -1 takes the last line, which is all NaN
-    before = np.where((befores >= 0)[:, None], best[befores], own)
-    return MaxSim(own @ share, np.fmax(own, before) @ share)
+
+    def matches(wanted: Sequence[int]) -> Float32Array:
+        places = np.fromiter((place.get(key, -1) for key in wanted), np.int64, len(wanted))
+        return best[places]  # -1 takes the last line, which is all NaN
+
+    own = matches(texts)
+    return MaxSim(own @ share, np.fmax(own, matches(previous)) @ share, np.fmax(own, matches(following)) @ share)
 
 
 def _best_matches(query: Int8Array, texts: Sequence[Int8Array]) -> Float32Array:

@@ -50,7 +50,10 @@ LIMITS: Mapping[Budget, Limits] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """What was gathered for a ranking; an arm whose inputs could not be had is named in `missing` with the reason."""
+    """What was gathered for a ranking; an arm whose inputs could not be had is named in `missing` with the reason.
+
+    `space` is that of the question's script.
+    """
 
     scope: Scope
     question: Question
@@ -63,6 +66,13 @@ class Inputs:
     weights: Weights
     until: float
     missing: Mapping[str, tuple[ArmStatus, str]] = field(default_factory=dict)
+    space: str | None = None
+
+    def foreign(self) -> Int32Array | None:
+        """Rows in another script than the question's; None when that is not known, or there are none."""
+        held = self.scope.view.vectors
+        rows = [vectors.rows for space, vectors in held.items() if space != self.space]
+        return np.concatenate(rows) if rows and self.space is not None else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +138,7 @@ class _Search:
         question = self._inputs.question
         semantic = self._arm("semantic", self._semantic, None if self._inputs.vectors else "the bank has no vectors")
         keyword = self._arm("keyword", self._keyword, None if question.terms else "the question holds no search term")
-        self.scaled = Scaled(self._scope, self.words, self.meaning)
+        self.scaled = Scaled(self._scope, self.words, self.meaning, self._inputs.foreign())
         self._scan = self.scaled.joined(self._inputs.weights.scan)
         return [
             self._arm("exact", self._exact, None if spells_out(question) else "the question spells nothing out"),

@@ -149,6 +149,7 @@ class Recaller:
             exact_terms=gathered.exact_terms,
             vectors=gathered.vectors,
             entities=gathered.entities,
+            space=gathered.space,
             min_scores=run.query.min_scores,
             limits=run.limits_to_fill(),
             weights=self._weights,
@@ -185,7 +186,7 @@ class Recaller:
         began = time.monotonic()
         view = run.scope.view
         chosen = rows_to_compare(run.scope, first, run.limits.compared)
-        seqs = np.unique(view.seq[np.concatenate([chosen[0], chosen[1][chosen[1] >= 0]])]).tolist()
+        seqs = view.seq[chosen.needed()].tolist()
         reading = self._cache.token_vectors(run.bank_id, run.warm, words.space, seqs)
         vectors, missing = await guarded("reranker", reading, run.until)
         if vectors is None or missing is not None:
@@ -194,7 +195,7 @@ class Recaller:
         compared = await asyncio.to_thread(compare, view, first, chosen, words, vectors)
         if not np.any(compared.known):
             return None, skipped("reranker", "no candidate has word vectors")
-        hits = Hits(chosen[0], np.nan_to_num(compared.similarity.own[: len(chosen[0])]))
+        hits = Hits(chosen.rows, np.nan_to_num(compared.similarity.own[: len(chosen.rows)]))
         return compared, ArmReport("reranker", ArmStatus.OK, hits, time.monotonic() - began)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hindsight_server.engine.recall.arms import ArmReport, skipped
-from hindsight_server.engine.recall.features import second_features
+from hindsight_server.engine.recall.features import FIRST, second_features
 from hindsight_server.engine.recall.maxsim import MaxSim, maxsim
 from hindsight_server.engine.recall.model import Weights, shortfall
 from hindsight_server.engine.recall.ranking import FirstPass
@@ -75,33 +75,50 @@ def word_weights(stems: Sequence[str], rarity: Mapping[str, float]) -> Float32Ar
     return np.array([max(rarity.get(stem, middle), 1e-3) for stem in stems], np.float32)
 
 
-def rows_to_compare(scope: Scope, first: FirstPass, count: int) -> tuple[Int32Array, Int32Array]:
-    """The candidates to compare, and the row before each (-1 for none)."""
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The candidates to compare, and the rows before and after each (-1 for none)."""
+
+    rows: Int32Array
+    previous: Int32Array
+    following: Int32Array
+
+    def needed(self) -> Int32Array:
+        """All rows whose words are looked at, without repeats."""
+        rows = np.unique(np.concatenate([self.rows, self.previous, self.following]))
+        return rows[rows >= 0]
+
+
+def rows_to_compare(scope: Scope, first: FirstPass, count: int) -> Chosen:
+    """The best candidates of the first pass with their neighbours."""
     rows = first.rows[:count]
-    if scope.previous is None:
-        return rows, np.full(len(rows), -1, np.int32)
-    return rows, scope.previous[rows]
+    if scope.previous is None or scope.following is None:
+        nothing = np.full(len(rows), -1, np.int32)
+        return Chosen(rows, nothing, nothing)
+    return Chosen(rows, scope.previous[rows], scope.following[rows])
 
 
 def compare(
     view: BankView,
     first: FirstPass,
-    chosen: tuple[Int32Array, Int32Array],
+    chosen: Chosen,
     query: QueryWords,
     vectors: Mapping[int, Int8Array],
 ) -> Compared:
     """Compare the chosen rows; `vectors` are by `seq`."""
-    rows, previous = chosen
-    seqs = view.seq[rows].tolist()
-    before = np.where(previous >= 0, view.seq[previous], -1).tolist()
-    similarity = maxsim(query.vectors, query.weights, seqs, before, vectors)
-    rest = np.full(len(first.rows) - len(rows), np.nan, np.float32)
+    before, after = (np.where(rows >= 0, view.seq[rows], -1).tolist() for rows in (chosen.previous, chosen.following))
+    found = maxsim(query.vectors, query.weights, view.seq[chosen.rows].tolist(), before, after, vectors)
+    rest = np.full(len(first.rows) - len(chosen.rows), np.nan, np.float32)
     looked_at = np.zeros(len(first.rows), np.bool_)
-    looked_at[: len(rows)] = True
-    return Compared(
-        MaxSim(np.concatenate([similarity.own, rest]), np.concatenate([similarity.pair, rest])),
-        looked_at,
-    )
+    looked_at[: len(chosen.rows)] = True
+    own, pair, following = (np.concatenate([part, rest]) for part in (found.own, found.pair, found.following))
+    return Compared(MaxSim(own, pair, following), looked_at)
+
+
+def with_second(first: FirstPass, compared: Compared) -> Float32Array:
+    """The features of both passes, shape (rows, len(FIRST) + len(SECOND))."""
+    said = first.features[:, FIRST.index("speaker")]
+    return np.concatenate([first.features, second_features(compared.similarity, compared.looked_at, said)], axis=1)
 
 
 def final_order(
@@ -121,8 +138,7 @@ def final_order(
     if compared is None:
         probability = weights.first_probability(shortfall(features, used) + boost)
     else:
-        second = second_features(compared.similarity, compared.looked_at)
-        features, used = np.concatenate([first.features, second], axis=1), weights.second
+        features, used = with_second(first, compared), weights.second
         probability = weights.second_probability(shortfall(features, used) + boost)
         own = compared.similarity.own
         reranker = np.where(np.isnan(own), np.float32(np.nan), weights.reranker(np.nan_to_num(own)))
