@@ -93,6 +93,15 @@ def write_defence(connection: apsw.Connection, write: RetainWrite) -> None:
             connection.execute(sql("security.drop_receipt"), key)
 
 
+def restore_receipt(
+    connection: apsw.Connection, bank_id: str, document_id: str, sources: Iterable[Mapping[str, Any]]
+) -> None:
+    """Keep the receipt of an imported document: that of its latest part with one."""
+    kept = [source["receipt_uri"] for source in sources if source.get("receipt_uri")]
+    if kept:
+        connection.execute(sql("security.write_receipt"), (bank_id, document_id, str(kept[-1])))
+
+
 def _row(bank_id: str, number: int, event: SecurityEvent) -> tuple[Any, ...]:
     return (
         *(bank_id, number, event.event_id, to_micros(event.created_at), event.detector, event.action, event.severity),

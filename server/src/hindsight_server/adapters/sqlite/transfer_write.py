@@ -14,6 +14,7 @@ from hindsight_server.adapters.sqlite.naming import GIVEN_FLAGS
 from hindsight_server.adapters.sqlite.operations import Outcome, finish_operation, get_operation
 from hindsight_server.adapters.sqlite.postings import remove_postings
 from hindsight_server.adapters.sqlite.queries import column, one_row
+from hindsight_server.adapters.sqlite.security import restore_receipt
 from hindsight_server.adapters.sqlite.session import BankSession, micros_of
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.transfer import holds_anything
@@ -125,6 +126,7 @@ class _Writing:
                 for part in document.parts
             ],
         )
+        restore_receipt(connection, *key, (part.source for part in document.parts))
         rows = []
         for chunk in document.chunks:
             made = chunk_id(session.bank_id, document_id, chunk.content_hash, chunk.ordinal)

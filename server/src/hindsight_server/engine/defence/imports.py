@@ -58,7 +58,11 @@ def _part(part: TransferPart, change: Change) -> TransferPart:
 
 def _chunk(chunk: TransferChunk, change: Change) -> TransferChunk:
     text = change(chunk.text, "", "content")
-    return chunk if text == chunk.text else replace(chunk, text=text, content_hash=content_hash(text), complete=False)
+    if text == chunk.text:
+        return chunk
+    # With its place, since chunks that differed may be equal now.
+    digest = content_hash(f"{chunk.part}\0{chunk.position}\0{text}")
+    return replace(chunk, text=text, content_hash=digest, complete=False)
 
 
 def _fact(fact: TransferFact, document_id: str, change: Change) -> TransferFact:
