@@ -31,7 +31,7 @@ _CALLING = (
 )  # cheap to look for
 _TO_FRIENDS = re.compile(
     rf", (?:or )?{_ALIAS} (?:to (?:(?:his|her|their|my|our|most|all|the) )*"
-    r"(?:friends|family|colleagues|fans|us|everyone)"
+    r"(?:friends|family)"
     r"|for short)\b"
 )
 _CALL_ME = re.compile(rf"\b(?:call me|I go by|(?:people|friends|everyone|everybody) calls? me) {_ALIAS}")
@@ -49,6 +49,7 @@ _HAN_CALLED = re.compile(
     r"|别名|別名|人称|人稱|外号|外號|绰号|小名|简称|簡稱|英文名(?:是|叫)?|网名|笔名)"
     rf"[“「\"：: ]?(?P<alias>[{_HAN}]{{2,8}}|[A-Za-z][\w .-]{{1,30}})"
 )
+_SELF = ("call", "name", "go by", "I'm ", "I’m ", "I am ", "我")
 _SENTENCE = re.compile(r"[.!?。！？\n](?:\s|$|(?<=[。！？\n]))")
 _REACH = 80  # characters before "known as" in which the name is looked for
 
@@ -73,7 +74,7 @@ def find_links(
 
 def _stated(text: str, names: Sequence[FoundName]) -> Iterator[NameLink]:
     patterns = [_CALLED] if any(word in text for word in _CALLING) else []
-    patterns += [_TO_FRIENDS] if names else []
+    patterns += [_TO_FRIENDS] if names and (" friends" in text or " for short" in text or " family" in text) else []
     for pattern in patterns if text.isascii() else [*patterns, _HAN_CALLED]:
         for said in pattern.finditer(text):
             whole = _name_before(text, names, said.start())
@@ -88,7 +89,7 @@ def _stated(text: str, names: Sequence[FoundName]) -> Iterator[NameLink]:
 
 
 def _of_speaker(text: str, speaker: str | None) -> Iterator[NameLink]:
-    if speaker is None:
+    if speaker is None or not any(word in text for word in _SELF):
         return
     for said in _CALL_ME.finditer(text):
         yield from _same(speaker, said["alias"])
