@@ -138,7 +138,7 @@ async def recalls(target: Target, facts: int, queries: int) -> list[dict[str, An
     async def write_and_ask() -> None:
         nonlocal written
         written += 1
-        await client.aretain(BANK, f"Zora sold the kettle of number {written}.", document_id=f"new-{written}")
+        await client.aretain(BANK, f"Zora sold the kettle of number {written}.")
         await ask()
 
     most = [f"team:{number}" for number in range(TEAMS - 10)]
