@@ -1,18 +1,18 @@
-"""`hindsight bank`: banks as archives, and copies of them."""
+"""`hindsight bank`: banks as archives, copies of them, and what their memory defence decided."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import typer
 
 from hindsight_server.cli.archives import export, finished, show_result
-from hindsight_server.cli.state import give_up
+from hindsight_server.cli.state import State, give_up
 
-app = typer.Typer(help="Export, import and copy banks.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Export, import, copy and watch banks.", no_args_is_help=True, rich_markup_mode=None)
 
 
 class Mode(StrEnum):
@@ -77,3 +77,22 @@ def clone(
     """Copy a bank into a new one."""
     query = urlencode({"target_bank_id": target, "include_data": data, "include_bank_config": settings})
     show_result(context.obj, finished(context.obj, bank, f"clone?{query}"))
+
+
+@app.command("security-events")
+def security_events(
+    context: typer.Context,
+    bank: Bank,
+    limit: Annotated[int, typer.Option(min=0, help="How many at most.")] = 20,
+) -> None:
+    """List what memory defence decided, the newest first."""
+    from hindsight_server.cli.api import Api, ApiError
+    from hindsight_server.cli.output import show
+
+    state: State = context.obj
+    try:
+        told = Api(state).get(f"/v1/default/banks/{quote(bank, safe='')}/security-events?limit={limit}")
+    except ApiError as error:
+        give_up(str(error), code=error.code)
+    columns = ("created_at", "action", "detector", "severity", "document_id", "message")
+    show(state, told, rows=[{name: event[name] for name in columns} for event in told["items"]])
