@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from hindsight_server.adapters.embed.hashing import HashingEmbedder
 from hindsight_server.adapters.sqlite import SqliteStore
@@ -88,6 +88,8 @@ class Model:
 
 
 class BankMachine(RuleBasedStateMachine):
+    steps = 0
+
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="hindsight-history-"))
@@ -216,6 +218,7 @@ class BankMachine(RuleBasedStateMachine):
 
     @invariant()
     def facts_and_documents_are_those_of_the_model(self) -> None:
+        BankMachine.steps += 1
         facts = self.model.facts()
         found = {
             fact.fact_id: (fact.document_id, fact.text, set(fact.tags), fact.state == "valid")
@@ -270,9 +273,9 @@ TestRandomHistories = BankMachine.TestCase
 TestRandomHistories.settings = QUICK
 
 
-class LongMachine(BankMachine):
-    """The same, for 2,000 steps."""
-
-
-TestLongHistories = pytest.mark.slow(LongMachine.TestCase)
-TestLongHistories.settings = settings(QUICK, max_examples=10, stateful_step_count=200)
+@pytest.mark.slow
+def test_two_thousand_steps() -> None:
+    long = settings(QUICK, max_examples=5, stateful_step_count=100, database=None)
+    BankMachine.steps = 0
+    while BankMachine.steps < 2000:
+        run_state_machine_as_test(BankMachine, settings=long)

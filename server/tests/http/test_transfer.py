@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from hindsight_server.testing.process import ServerProcess
+
+from .conftest import Answer, Api
 
 
 def test_forms_that_hold_no_archive_are_refused(api: Any, bank: str) -> None:
@@ -81,3 +87,35 @@ def test_a_template_sets_another_bank_up(api: Any, bank: str) -> None:
         assert refused.status == 422
         assert named in str(refused.body)
     assert api.bank("GET", f"{bank}-3", "/config").status == 404
+
+
+def test_a_killed_import_is_done_when_the_server_is_back(tmp_path: Path) -> None:
+    """A kill in the midst of it leaves no half bank: it is there as a whole once the job has run again."""
+    with ServerProcess(tmp_path) as server:
+        api = Api(server.url)
+        api.retain(
+            "b", *[{"content": f"Ann: boat number {n} is in the harbour", "document_id": f"d{n}"} for n in range(700)]
+        )
+        archive = api("GET", finished(api, api.bank("POST", "b", "/transfer/export"))["download_url"]).body
+        submitted = api.upload("/v1/default/banks/b/transfer/import?target_bank_id=copy", archive)
+        for _ in range(2000):  # until it has been begun
+            if api.bank("GET", "b", f"/operations/{submitted.body['operation_id']}").body["status"] != "pending":
+                break
+        server.kill()
+        server.start()
+        assert finished(api, submitted)["facts_imported"] == 700
+        assert api.bank("GET", "copy", "/stats").body["total_documents"] == 700
+        assert api.bank("GET", "copy", "/memories/list?limit=1").body["total"] == 700
+        assert list((tmp_path / "data" / "archives").glob("upload-*")) == []
+
+
+def finished(api: Api, submitted: Answer) -> Any:
+    """The result of a job."""
+    assert submitted.status == 202, submitted.body
+    for _ in range(600):
+        said = api.bank("GET", "b", f"/operations/{submitted.body['operation_id']}").body
+        if said["status"] not in ("pending", "processing"):
+            break
+        time.sleep(0.05)
+    assert said["status"] == "completed", said
+    return said["result_metadata"]

@@ -84,6 +84,7 @@ def _list_item(operation: Operation) -> shapes.OperationResponse:
 
 
 def _status(operation: Operation, payload: dict[str, Any] | None) -> shapes.OperationStatusResponse:
+    result = dict(operation.result) if operation.result else None
     return {
         "operation_id": operation.operation_id,
         "status": cast(_Status, operation.status),
@@ -96,7 +97,8 @@ def _status(operation: Operation, payload: dict[str, Any] | None) -> shapes.Oper
         "error_message": operation.error,
         "retry_count": max(0, operation.attempts - 1),
         "next_retry_at": iso(operation.next_attempt_at),
-        "result_metadata": dict(operation.result) if operation.result else None,
+        "progress": result.get("progress") if result and operation.status == "processing" else None,
+        "result_metadata": result if operation.status != "processing" else None,
         "task_payload": payload,
     }
 

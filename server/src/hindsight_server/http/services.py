@@ -72,6 +72,7 @@ class Services:
         await self.store.open()
         try:
             loading = asyncio.get_running_loop().call_later(_MODEL_DELAY_SECONDS, self.embedder.start)
+            await self.transfers.sweep()
             await self.jobs.start()
             await self.repair.start()
             try:

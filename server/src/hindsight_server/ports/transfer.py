@@ -187,6 +187,10 @@ class TransferWrite:
 class TransferStore(Protocol):
     """It is part of `Store`."""
 
+    async def note_progress(self, operation: Operation, progress: Mapping[str, Any], now: datetime) -> None:
+        """Tell how far a claimed operation is, as ``progress`` in its result, until it is finished."""
+        ...
+
     async def read_transfer(
         self, bank_id: str, document_ids: Sequence[str] | None, take: Callable[[TransferRecord], None]
     ) -> None:

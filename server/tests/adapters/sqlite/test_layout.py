@@ -35,6 +35,7 @@ _WHOLE_BANK = {
     *("entities.groups", "entities.mentions_of_facts", "forgetting.documents_of_tag_sets"),
     *("facts.count", "facts.list", "facts.list_by_time", "facts.tag_sets", "facts.recallable_tag_sets"),
     *("security.count", "security.list", "security.next_number"),
+    *("transfer.documents", "transfer.facts", "transfer.given", "transfer.rules", "transfer.holds_anything"),
     *("operations.count", "operations.list", "operations.drop_pointless", "snapshots.forget_removed"),
 }
 _ALL = {f"{name}.{statement}": text for name in _SQL_FILES for statement, text in statements(name).items()}

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import apsw
 
-from hindsight_server.adapters.sqlite import curation, forgetting, transfer, transfer_write
+from hindsight_server.adapters.sqlite import curation, forgetting, operations, transfer, transfer_write
 from hindsight_server.adapters.sqlite.opened import OpenedFolder
 from hindsight_server.domain.model import Fact
 from hindsight_server.ports.forgetting import ForgetWrite, Forgotten
-from hindsight_server.ports.records import FactChange
+from hindsight_server.ports.records import FactChange, Operation
 from hindsight_server.ports.transfer import TransferCounts, TransferRecord, TransferWrite
 
 P = ParamSpec("P")
@@ -42,6 +42,9 @@ class ForgettingRows:
         if write.dry_run:
             return await self._write(forgetting.forget, write, now)
         return await self._forget(forgetting.forget, write, now)
+
+    async def note_progress(self, operation: Operation, progress: Mapping[str, Any], now: datetime) -> None:
+        await self._write(operations.note_progress, operation, progress, now)
 
     async def read_transfer(
         self, bank_id: str, document_ids: Sequence[str] | None, take: Callable[[TransferRecord], None]

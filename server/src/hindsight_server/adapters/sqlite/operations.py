@@ -139,6 +139,21 @@ def finish_operation(connection: apsw.Connection, operation: Operation, outcome:
     )
 
 
+def note_progress(
+    connection: apsw.Connection, operation: Operation, progress: Mapping[str, Any], now: datetime
+) -> None:
+    connection.execute(
+        sql("operations.note_progress"),
+        {
+            "bank_id": operation.bank_id,
+            "operation_id": operation.operation_id,
+            "attempts": operation.attempts,
+            "progress": to_json({"progress": dict(progress)}),
+            "now": micros_of(now),
+        },
+    )
+
+
 def renew_operation(connection: apsw.Connection, operation: Operation, now: datetime, lease_seconds: float) -> bool:
     connection.execute(
         sql("operations.renew"),

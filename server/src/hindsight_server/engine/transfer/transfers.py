@@ -125,6 +125,7 @@ class Transfers:
         """Write the archive of a job."""
         await self.sweep()
         wanted = _export_input(job.payload or {})
+        await self._tell(job, "writing", 0, 1)
         expires = self._clock.now() + timedelta(hours=self._limits.keep_hours)
         stored, counts = await self._write_archive(job.bank_id, wanted, ArchiveKind.EXPORT)
         return {
@@ -160,7 +161,8 @@ class Transfers:
     async def _take_in(self, job: Operation, archive: Archive, target: str, wanted: ImportInput) -> Mapping[str, Any]:
         fresh = wanted.mode == "restore"
         incoming, events = await self._incoming(job, archive, target, wanted)
-        ready, unencoded = await self._ready(list(incoming.facts))
+        ready, unencoded = await self._ready(job, list(incoming.facts))
+        await self._tell(job, "storing", len(ready), len(ready))
         bank = _known_settings(archive.bank) if fresh and wanted.include_config and archive.bank else None
 
         def result(counts: TransferCounts) -> Mapping[str, Any]:
@@ -198,10 +200,16 @@ class Transfers:
         replaces = wanted.conflict == "replace"
         return await self._defender.screen(target, brought, replaces=replaces, operation_id=job.operation_id)
 
-    async def _ready(self, facts: list[TransferFact]) -> tuple[tuple[ReadyFact, ...], int]:
+    async def _tell(self, job: Operation, stage: str, processed: int, total: int) -> None:
+        now = self._clock.now()
+        progress = {"stage": stage, "at": now.isoformat(), "processed": processed, "total": total}
+        await self._store.note_progress(job, progress, now)
+
+    async def _ready(self, job: Operation, facts: list[TransferFact]) -> tuple[tuple[ReadyFact, ...], int]:
         """The facts with their words and vectors, and the number of those that get theirs later."""
         ready: list[ReadyFact] = []
         for start in range(0, len(facts), _INDEX_AT_ONCE):
+            await self._tell(job, "encoding", start, len(facts))
             some = facts[start : start + _INDEX_AT_ONCE]
             words = await asyncio.to_thread(self._words, some)
             if start < self._limits.encode_at_once:

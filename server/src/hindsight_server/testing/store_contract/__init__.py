@@ -24,6 +24,7 @@ from hindsight_server.testing.store_contract.recall import RecallContract
 from hindsight_server.testing.store_contract.restart import RestartContract
 from hindsight_server.testing.store_contract.retaining import FinishContract, RetainContract
 from hindsight_server.testing.store_contract.security import SecurityContract
+from hindsight_server.testing.store_contract.transfer import TransferContract
 
 
 class StoreContract(
@@ -38,6 +39,7 @@ class StoreContract(
     OperationContract,
     ForgettingContract,
     ForgetContract,
+    TransferContract,
     ConcurrencyContract,
     RestartContract,
     SecurityContract,

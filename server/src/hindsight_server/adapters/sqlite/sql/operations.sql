@@ -50,6 +50,11 @@ WHERE bank_id = :bank_id AND operation_id = :operation_id
 UPDATE operations SET status = 'pending', leased_until = NULL
 WHERE status IN ('pending', 'processing') AND status = 'processing'
 
+-- name: note_progress
+UPDATE operations
+SET result = :progress, updated_at = :now
+WHERE bank_id = :bank_id AND operation_id = :operation_id AND status = 'processing' AND attempts = :attempts
+
 -- name: renew
 UPDATE operations
 SET leased_until = :until
