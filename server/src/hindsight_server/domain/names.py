@@ -18,6 +18,8 @@ def normal_name(name: str) -> str:
         >>> normal_name("  DGIA 🚀 \\u3000Lab ")
         'dgia lab'
     """
+    if name.isascii():  # which has no other forms, and no pictures
+        return " ".join(name.lower().split())
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     kept = "".join(sign for sign in folded if not _is_picture(sign))
     return " ".join(kept.split()) or " ".join(folded.split())

@@ -43,6 +43,7 @@ _ACRONYM = re.compile(r" ?[(（](?:or )?(?P<alias>[A-Z][A-Z&.]{1,9})[)）]")
 _QUOTED_NICK = re.compile(
     rf"\b(?P<first>[{_CAPITAL}]\w+) [\"“‘'(](?P<alias>[{_CAPITAL}]\w+)[\"”’')] (?P<last>[{_CAPITAL}]\w+)"
 )
+_NICK_OPENS = (' "', " “", " ‘", " '", " (")
 _HAN = "\u4e00-\u9fff"
 _HAN_CALLED = re.compile(
     r"(?:(?:大家|我们|我們|同事|朋友|同学|同學|人家|都|也)*(?:叫|喊|称呼|稱呼)(?:他|她|它)(?:为|為|作|做)?|又名|又叫|也叫"
@@ -63,33 +64,39 @@ def find_links(
     that is spoken of, unless the text says that they are one.
     """
     links = [*_stated(text, names), *_of_speaker(text, speaker)]
-    held = {normal_name(found.name) for found in names} | ({normal_name(speaker)} if speaker else set())
     said = {frozenset((normal_name(link.one), normal_name(link.other))) for link in links}
     for link in _apart(text, names, speaker):
         if frozenset((normal_name(link.one), normal_name(link.other))) not in said:
             links.append(link)
+    if not links:
+        return [], []
+    held = {normal_name(found.name) for found in names} | ({normal_name(speaker)} if speaker else set())
     missing = dict.fromkeys(name for link in links for name in (link.one, link.other) if normal_name(name) not in held)
     return links, [EntityMention(name=name) for name in missing]
 
 
 def _stated(text: str, names: Sequence[FoundName]) -> Iterator[NameLink]:
-    patterns = [_CALLED] if any(word in text for word in _CALLING) else []
+    patterns = [_CALLED] if _has_one(text, _CALLING) else []
     patterns += [_TO_FRIENDS] if names and (" friends" in text or " for short" in text or " family" in text) else []
     for pattern in patterns if text.isascii() else [*patterns, _HAN_CALLED]:
         for said in pattern.finditer(text):
             whole = _name_before(text, names, said.start())
             if whole is not None:
                 yield from _same(whole.name, said["alias"])
-    for found in names:
+    for found in names if "(" in text or "（" in text else ():
         short = _ACRONYM.match(text, found.end)
         if short is not None and _abbreviates(short["alias"], found.name):
             yield from _same(found.name, short["alias"])
-    for said in _QUOTED_NICK.finditer(text) if names else ():
+    for said in _QUOTED_NICK.finditer(text) if names and _has_one(text, _NICK_OPENS) else ():
         yield from _same(f"{said['first']} {said['last']}", said["alias"])
 
 
+def _has_one(text: str, words: tuple[str, ...]) -> bool:
+    return any(map(text.__contains__, words))
+
+
 def _of_speaker(text: str, speaker: str | None) -> Iterator[NameLink]:
-    if speaker is None or not any(word in text for word in _SELF):
+    if speaker is None or not _has_one(text, _SELF):
         return
     for said in _CALL_ME.finditer(text):
         yield from _same(speaker, said["alias"])
@@ -122,18 +129,27 @@ def _abbreviates(short: str, name: str) -> bool:
 
 
 def _apart(text: str, names: Sequence[FoundName], speaker: str | None) -> Iterator[NameLink]:
+    if not names or (len(names) == 1 and speaker is None):
+        return
     forms = [(found, read_name(normal_name(found.name))) for found in names]
+    own = read_name(normal_name(speaker)) if speaker is not None else None
+    keys = [key for form in (*(form for _, form in forms), *((own,) if own else ())) for key in form.keys]
+    if len(set(keys)) == len(keys):
+        return
     for (one, first), (other, second) in combinations(forms, 2):
-        if first.keys and set(first.keys) & set(second.keys) and _are_related(first, second):
+        if _share_key(first, second) and _are_related(first, second):
             start, end = min(one.end, other.end), max(one.start, other.start)
             if start <= end and _SENTENCE.search(text, start, end) is None:
                 yield NameLink(one=one.name, other=other.name, same=False)
-    if speaker is None:
+    if speaker is None or own is None:
         return
-    own = read_name(normal_name(speaker))
     for found, form in forms:
-        if form.fold != own.fold and set(own.keys) & set(form.keys) and _are_related(own, form):
+        if form.fold != own.fold and _share_key(own, form) and _are_related(own, form):
             yield NameLink(one=speaker, other=found.name, same=False)
+
+
+def _share_key(one: NameForm, other: NameForm) -> bool:
+    return not set(one.keys).isdisjoint(other.keys)
 
 
 def _are_related(one: NameForm, other: NameForm) -> bool:
