@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
 import apsw
 import pytest
@@ -267,6 +269,47 @@ async def test_many_words_leave_no_page_behind(engine: Engine, tmp_path: Path) -
     await engine.memories.forget("b", ForgetInput(ids=[fact.fact_id for fact in gone]))
     words = [fact.text.split()[2] for fact in gone]
     assert holding(tmp_path, words) == []
+
+
+async def test_rows_that_moved_between_pages_leave_no_copy(engine: Engine, tmp_path: Path) -> None:
+    """SQLite overwrites what is deleted, but not what it copied from one page to another before."""
+    random = Random(5)
+    gone: list[str] = []
+    for turn in range(4):
+        items = [
+            ItemInput(
+                content=f"Ann: the zq{turn}{number:03d}x thing {'blah ' * random.randint(1, 60)}",
+                document_id=f"d{random.randint(0, 200)}",
+                update_mode=random.choice(["append", "replace"]),
+            )
+            for number in range(120)
+        ]
+        await engine.retain("b", items)
+        facts = (await engine.memories.list("b", FactFilter(), 1000)).items
+        picked = random.sample(facts, len(facts) // 3)
+        for start in range(0, len(picked), 30):
+            await engine.memories.forget("b", ForgetInput(ids=[fact.fact_id for fact in picked[start : start + 30]]))
+        gone += [fact.text.split()[2] for fact in picked]
+        assert holding(tmp_path, gone) == []
+    connection = apsw.Connection(str(tmp_path / "memory.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    assert connection.pragma("integrity_check") == "ok"
+    connection.close()
+
+
+async def test_a_reader_that_is_busy_puts_the_cleaning_off(engine: Engine, tmp_path: Path) -> None:
+    await engine.retain("b", [ItemInput(content=json.dumps(TURNS), document_id="chat")])
+    reader = apsw.Connection(str(tmp_path / "memory.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM facts").fetchone()
+    await engine.memories.forget("b", ForgetInput(ids=[await id_of(engine, "quixotic")]))
+    assert holding(tmp_path, ["quixotic"])
+    reader.execute("ROLLBACK")
+    reader.close()
+    for _ in range(100):
+        if not holding(tmp_path, SECRETS):
+            break
+        await asyncio.sleep(0.1)
+    assert holding(tmp_path, SECRETS) == []
 
 
 async def _all(engine: Engine):  # type: ignore[no-untyped-def]

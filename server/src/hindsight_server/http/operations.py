@@ -84,7 +84,8 @@ def _list_item(operation: Operation) -> shapes.OperationResponse:
 
 
 def _status(operation: Operation, payload: dict[str, Any] | None) -> shapes.OperationStatusResponse:
-    result = dict(operation.result) if operation.result else None
+    result = dict(operation.result or {})
+    progress = result.pop("progress", None)
     return {
         "operation_id": operation.operation_id,
         "status": cast(_Status, operation.status),
@@ -97,8 +98,8 @@ def _status(operation: Operation, payload: dict[str, Any] | None) -> shapes.Oper
         "error_message": operation.error,
         "retry_count": max(0, operation.attempts - 1),
         "next_retry_at": iso(operation.next_attempt_at),
-        "progress": result.get("progress") if result and operation.status == "processing" else None,
-        "result_metadata": result if operation.status != "processing" else None,
+        "progress": progress,
+        "result_metadata": result or None,
         "task_payload": payload,
     }
 

@@ -19,13 +19,15 @@ from hindsight_server.ports.transfer import TransferCounts, TransferRecord, Tran
 P = ParamSpec("P")
 T = TypeVar("T")
 Call = Callable[Concatenate[apsw.Connection, P], T]
-_LOG_BUSY_SECONDS = 0.5
+_INLINE_BYTES = 64 << 20
+_PAUSE_SECONDS = 0.5
 
 
 class ForgettingRows:
     """The part of the store that is `ForgettingStore` and `TransferStore`."""
 
-    _emptying: asyncio.Task[None] | None = None
+    _cleaning: asyncio.Task[None] | None = None
+    _unclean = False
 
     async def delete_document(self, bank_id: str, document_id: str, now: datetime) -> int:
         return await self._forget(curation.delete_document, bank_id, document_id, now)
@@ -55,26 +57,31 @@ class ForgettingRows:
         return await self._write(transfer_write.write_transfer, write)
 
     async def _forget(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """A write that takes words away: the log, which holds the pages of before, is emptied after it."""
+        """A write that takes words away, after which the files are cleaned; large ones in the background."""
         done = await self._write(work, *args, **kwargs)
-        if not await asyncio.wrap_future(self._held().empty_log()) and self._emptying is None:
-            self._emptying = asyncio.create_task(self._empty_log_later(), name="store-empty-log")
+        opened = self._held()
+        if opened.size > _INLINE_BYTES or not await asyncio.wrap_future(opened.clean()):
+            self._unclean = True
+            if self._cleaning is None:
+                self._cleaning = asyncio.create_task(self._clean_later(), name="store-clean")
         return done
 
-    async def _empty_log_later(self) -> None:
+    async def _clean_later(self) -> None:
         try:
-            while True:
-                await asyncio.sleep(_LOG_BUSY_SECONDS)
-                if await asyncio.wrap_future(self._held().empty_log()):
-                    return
+            while self._unclean:
+                await asyncio.sleep(_PAUSE_SECONDS)
+                self._unclean = False
+                if not await asyncio.wrap_future(self._held().clean()):
+                    self._unclean = True
         finally:
-            self._emptying = None
+            self._cleaning = None
 
-    async def _stop_emptying(self) -> None:
-        """Before the store is closed, which empties the log too."""
-        if self._emptying is not None:
-            self._emptying.cancel()
-            await asyncio.gather(self._emptying, return_exceptions=True)
+    async def _stop_cleaning(self) -> None:
+        """Before the store is closed; what was put off is done now."""
+        if self._cleaning is not None:
+            self._cleaning.cancel()
+            await asyncio.gather(self._cleaning, return_exceptions=True)
+            await asyncio.wrap_future(self._held().clean())
 
     async def _read(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         raise NotImplementedError

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import apsw
 
-from hindsight_server.adapters.sqlite.connection import empty_log, named_errors, open_reader, open_writer
+from hindsight_server.adapters.sqlite.connection import named_errors, open_reader, open_writer
 from hindsight_server.adapters.sqlite.folder import (
     DATABASE,
     FolderLock,
@@ -18,6 +18,7 @@ from hindsight_server.adapters.sqlite.folder import (
 )
 from hindsight_server.adapters.sqlite.migrate import known_migrations, migrate
 from hindsight_server.adapters.sqlite.operations import release_operations
+from hindsight_server.adapters.sqlite.scrubbing import Scrubber
 from hindsight_server.adapters.sqlite.threads import Readers, Work, Writer
 
 T = TypeVar("T")
@@ -41,6 +42,7 @@ class OpenedFolder:
             with named_errors(self._path):
                 prepare_database(self._path)
                 self._writer = Writer(self._open_writer)
+                self._scrubber = Scrubber(self._path)
         except BaseException:
             self._lock.release()
             raise
@@ -52,14 +54,20 @@ class OpenedFolder:
     def write(self, work: Work[T]) -> Future[T]:
         return self._writer.submit(self._named(work))
 
-    def empty_log(self) -> Future[bool]:
-        """Fold the write-ahead log into the database and empty it; False when a reader still needs it."""
-        return self._writer.submit_outside(self._named(empty_log))
+    @property
+    def size(self) -> int:
+        """Bytes of the database file."""
+        return self._scrubber.size
+
+    def clean(self) -> Future[bool]:
+        """Leave nothing of what was deleted in the files; False when a reader still needs some of it."""
+        return self._writer.submit_outside(self._named(self._scrubber.clean))
 
     def close(self) -> None:
         """Finish what was begun, fold the log into the database, and give the folder up."""
         self._readers.close()
         self._writer.close()
+        self._scrubber.close()
         self._lock.release()
 
     def _open_writer(self) -> apsw.Connection:

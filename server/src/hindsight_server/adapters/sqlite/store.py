@@ -92,8 +92,8 @@ class SqliteStore(ForgettingRows, SecurityRows):
                 await asyncio.wrap_future(executor.submit(self._images.clear_unfinished))
 
     async def close(self) -> None:
+        await self._stop_cleaning()
         opened, self._opened = self._opened, None
-        await self._stop_emptying()
         if opened is not None:
             with ThreadPoolExecutor(1, thread_name_prefix="hindsight-store-close") as executor:
                 await asyncio.wrap_future(executor.submit(opened.close))
@@ -232,6 +232,9 @@ class SqliteStore(ForgettingRows, SecurityRows):
 
     async def vectors(self, bank_id: str, seqs: Sequence[int]) -> Mapping[str, tuple[Int64Array, Float32Array]]:
         return await self._read(snapshots.read_vectors, bank_id, seqs)
+
+    async def add_vectors(self, bank_id: str, vectors: Mapping[int, Encoding]) -> int:
+        return await self._write(facts_write.add_vectors, bank_id, vectors)
 
     async def token_vectors(self, bank_id: str, space: str, seqs: Sequence[int]) -> Mapping[int, Int8Array]:
         return await self._read_bank(snapshots.read_token_vectors, bank_id, space, seqs)
