@@ -28,11 +28,16 @@ class TokenVectors:
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """One text encoded once: the pooled unit vector, and the token vectors where the space has them."""
+    """One text encoded once: the pooled unit vector, and the token vectors where the space has them.
+
+    `crossed` tells a vector that was made in another space and taken into this one: an approximation, worth less than a
+    comparison in the space that it comes from.
+    """
 
     space: str
     vector: Float32Array
     tokens: TokenVectors | None = None
+    crossed: bool = False
 
 
 class Embedder(Protocol):
@@ -44,7 +49,7 @@ class Embedder(Protocol):
 
     @property
     def spaces(self) -> tuple[str, ...]:
-        """The spaces this embedder can encode into, the default one first."""
+        """The spaces this embedder can encode into: the default one first, last the one that takes every script."""
         ...
 
     def dimension(self, space: str) -> int:
@@ -78,5 +83,5 @@ class Embedder(Protocol):
         ...
 
     def encode_query(self, text: str, spaces: Sequence[str]) -> list[Encoding]:
-        """Encode a query in each of the given spaces."""
+        """Encode a query in each of the given spaces, or a text to be stored in a further space than its script's."""
         ...

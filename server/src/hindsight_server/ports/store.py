@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from hindsight_server.domain.model import Fact
-from hindsight_server.ports.embedder import Int8Array
+from hindsight_server.ports.embedder import Encoding, Int8Array
 from hindsight_server.ports.entities import EntityStore
 from hindsight_server.ports.forgetting import ForgettingStore
 from hindsight_server.ports.records import (
@@ -168,6 +168,14 @@ class Store(ForgettingStore, SecurityStore, TransferStore, EntityStore, Protocol
 
     async def vectors(self, bank_id: str, seqs: Sequence[int]) -> Mapping[str, tuple[Int64Array, Float32Array]]:
         """For each space, those of the facts that have a vector there and their vectors, shape (n, dimension)."""
+        ...
+
+    async def add_vectors(self, bank_id: str, vectors: Mapping[int, Encoding]) -> int:
+        """Keep vectors of facts, by `seq`, in another space than the one they were retained with; how many were kept.
+
+        Facts that are gone or changed since, or have no vector of their own, are left out. The bank's version stays:
+        snapshots hold these vectors from now on, but tell nobody that they came. An image of the bank is dropped.
+        """
         ...
 
     async def token_vectors(self, bank_id: str, space: str, seqs: Sequence[int]) -> Mapping[int, Int8Array]:

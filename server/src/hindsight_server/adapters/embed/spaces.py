@@ -117,7 +117,7 @@ class ScriptEmbedder:
         if self._bridge is None or self._english not in wanted or _is_latin(text):
             return [lazy.get().encode(text) for lazy in wanted]
         own = self._multilingual.get().encode(text)
-        crossed = Encoding(self._english.model.space, self._bridge(own.vector))
+        crossed = Encoding(self._english.model.space, self._bridge(own.vector), crossed=True)
         return [crossed if lazy is self._english else own for lazy in wanted]
 
     def _lazy(self, space: str) -> _Lazy:

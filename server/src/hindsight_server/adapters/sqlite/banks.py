@@ -20,6 +20,7 @@ _TABLES = (
     "security_events",
     "document_receipts",
     "token_vectors",
+    "further_vectors",
     "vectors",
     "unencoded",
     "postings",

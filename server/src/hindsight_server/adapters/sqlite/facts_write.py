@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 import numpy as np
 
+from hindsight_server.adapters.sqlite.images import drop_image
 from hindsight_server.adapters.sqlite.names import Mentioned, add_links, add_mentions, remove_mentions
 from hindsight_server.adapters.sqlite.postings import add_postings, remove_postings
 from hindsight_server.adapters.sqlite.queries import all_rows
@@ -19,6 +20,13 @@ from hindsight_server.adapters.sqlite.values import from_json, to_json, to_micro
 from hindsight_server.domain.model import FactState
 from hindsight_server.ports.embedder import Encoding
 from hindsight_server.ports.records import FLAG_PENDING, FLAG_QUESTION, FLAG_TIME_EXPRESSION, FactWrite
+
+_VECTOR_DELETIONS = (
+    "facts.delete_vector",
+    "facts.delete_further_vectors",
+    "facts.delete_token_vectors",
+    "facts.encoded",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +105,23 @@ def move_facts(session: BankSession, seqs: Iterable[int]) -> dict[int, int]:
 
 def replace_encoding(session: BankSession, seq: int, encoding: Encoding | None) -> None:
     """Store other vectors for a fact, or none."""
-    for statement in ("facts.delete_vector", "facts.delete_token_vectors", "facts.encoded"):
+    for statement in _VECTOR_DELETIONS:
         session.connection.execute(sql(statement), (session.bank_id, seq))
     _insert_vectors(session, [(seq, encoding)])
     if encoding is None:
         session.connection.execute(sql("facts.note_unencoded"), (session.bank_id, seq))
+
+
+def add_vectors(connection: apsw.Connection, bank_id: str, vectors: Mapping[int, Encoding]) -> int:
+    """Add vectors in further spaces to facts that have one of their own; how many were added."""
+    added = 0
+    for seq, encoding in vectors.items():
+        values = {"bank_id": bank_id, "seq": seq, "space": encoding.space, "vector": _stored(encoding)}
+        connection.execute(sql("facts.add_vector"), values)
+        added += connection.changes()
+    if added:
+        drop_image(connection, bank_id)
+    return added
 
 
 def add_encodings(connection: apsw.Connection, bank_id: str, encodings: Mapping[int, Encoding], now: datetime) -> int:
@@ -183,13 +203,17 @@ def _tags(fact: NewFact) -> str:
     return to_json(list(dict.fromkeys([*from_json(fact.tags), *labels]))) if labels else fact.tags
 
 
+def _stored(encoding: Encoding) -> bytes:
+    return encoding.vector.astype("<f2").tobytes()
+
+
 def _insert_vectors(session: BankSession, encodings: Iterable[tuple[int, Encoding | None]]) -> None:
     vectors: list[tuple[str, int, str, bytes]] = []
     tokens: list[tuple[str, int, str, int, bytes]] = []
     for seq, encoding in encodings:
         if encoding is None:
             continue
-        vectors.append((session.bank_id, seq, encoding.space, encoding.vector.astype("<f2").tobytes()))
+        vectors.append((session.bank_id, seq, encoding.space, _stored(encoding)))
         if encoding.tokens is not None and encoding.tokens.vectors.size:
             held = np.ascontiguousarray(encoding.tokens.vectors, np.int8)
             tokens.append((session.bank_id, seq, encoding.space, held.shape[1], held.tobytes()))

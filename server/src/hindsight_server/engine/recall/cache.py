@@ -15,6 +15,7 @@ from hindsight_server.domain.errors import BankNotFound
 from hindsight_server.domain.model import Fact
 from hindsight_server.engine.recall.images import ImageKeeper
 from hindsight_server.engine.recall.view import BankView, Float32Array, Int8Array, Int32Array, Int64Array, ViewBuilder
+from hindsight_server.ports.embedder import Encoding
 from hindsight_server.ports.store import Store
 
 T = TypeVar("T")
@@ -204,6 +205,24 @@ class ViewCache:
             if snapshot.complete:
                 warm.config = snapshot.config
                 return await _run(builder.mark[0], builder.finish)
+
+    async def add_vectors(self, bank_id: str, vectors: Mapping[int, Encoding]) -> None:
+        """Store vectors of facts, by `seq`, in one further space, and let the bank's newest view have them."""
+        if not await self._store.add_vectors(bank_id, vectors):
+            return
+        self._images.removed(bank_id)
+        warm = self._banks.get(bank_id)
+        if warm is None:
+            return
+        seqs = np.array(sorted(vectors), np.int64)
+        matrix = np.stack([vectors[seq].vector for seq in seqs.tolist()])
+        async with warm.lock:
+            before = warm.view
+            if before is not None:
+                space = vectors[int(seqs[0])].space
+                warm.view = await _run(len(before) // 50, partial(before.with_vectors, space, seqs, matrix))
+                _let_go(before)
+        self._weigh(bank_id, warm)
 
     async def postings(
         self, bank_id: str, warm: Warm, view: BankView, terms: Sequence[str], *, strict: bool = False

@@ -37,6 +37,7 @@ class Gathered:
     Args:
         encoding: the question in the space of its script, when the bank uses that space.
         space: of the question's script, whether the bank uses it or not.
+        crossed: the spaces of `vectors` that the question reached from another one only.
         missing: the arms whose inputs could not be had, with the reason.
     """
 
@@ -46,6 +47,7 @@ class Gathered:
     exact_terms: Mapping[str, tuple[str, ...]]
     entities: Int32Array
     space: str | None = None
+    crossed: frozenset[str] = frozenset()
     missing: Mapping[str, Missing] = field(default_factory=dict)
 
 
@@ -80,8 +82,10 @@ class Gatherer:
         missing = {"semantic": no_vectors, "keyword": no_words, "exact": no_words, "graph": no_entities}
         encodings = encodings or []
         own = self._embedder.space_of(question.sought)
+        encodings.sort(key=lambda encoding: encoding.space != own)  # the cosine that is shown is that of the first
         return Gathered(
             vectors={encoding.space: encoding.vector for encoding in encodings},
+            crossed=frozenset(encoding.space for encoding in encodings if encoding.crossed),
             encoding=next((encoding for encoding in encodings if encoding.space == own), None),
             postings=postings or {},
             exact_terms=exact_terms,

@@ -52,7 +52,7 @@ LIMITS: Mapping[Budget, Limits] = {
 class Inputs:
     """What was gathered for a ranking; an arm whose inputs could not be had is named in `missing` with the reason.
 
-    `space` is that of the question's script.
+    `space` is that of the question's script; to those in `crossed` the question came from another one only.
     """
 
     scope: Scope
@@ -67,12 +67,18 @@ class Inputs:
     until: float
     missing: Mapping[str, tuple[ArmStatus, str]] = field(default_factory=dict)
     space: str | None = None
+    crossed: frozenset[str] = frozenset()
 
     def foreign(self) -> Int32Array | None:
         """Rows in another script than the question's; None when that is not known, or there are none."""
         held = self.scope.view.vectors
-        rows = [vectors.rows for space, vectors in held.items() if space != self.space]
-        return np.concatenate(rows) if rows and self.space is not None else None
+        others = [vectors.rows for space, vectors in held.items() if space != self.space]
+        if not others or self.space is None:
+            return None
+        rows = np.concatenate(others)
+        if self.crossed or self.space not in held:
+            return rows
+        return np.setdiff1d(rows, held[self.space].rows, assume_unique=True)  # it has vectors in further spaces, too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +167,7 @@ class _Search:
         return skipped(name, unneeded) if unneeded else run_arm(name, search, until=self._inputs.until)
 
     def _semantic(self) -> Hits:
-        meaning = meaning_scores(self._scope, self._inputs.vectors)
+        meaning = meaning_scores(self._scope, self._inputs.vectors, self._inputs.crossed)
         floor = self._inputs.min_scores.semantic
         ranked = (
             meaning.scaled if floor is None else np.where(meaning.cosine >= floor_of(floor), meaning.scaled, np.nan)

@@ -15,6 +15,7 @@ from hindsight_server.domain.time import find_times
 from hindsight_server.engine.recall.arms import ArmReport, Hits, skipped
 from hindsight_server.engine.recall.bank_settings import read_settings, without_arms
 from hindsight_server.engine.recall.cache import BankMoved, ViewCache
+from hindsight_server.engine.recall.crossing import Crossing
 from hindsight_server.engine.recall.events import EventFinder
 from hindsight_server.engine.recall.exact import held
 from hindsight_server.engine.recall.gather import Gathered, Gatherer, guarded
@@ -40,6 +41,9 @@ from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.embedder import Embedder
 from hindsight_server.ports.store import Store
 
+_UNCROSSED = (
+    "{} facts in other scripts are compared by an approximation, until their vectors in the shared space are made."
+)
 _INLINE_ROWS = 20_000  # the scope of fewer is made more quickly than a thread is reached
 
 
@@ -79,6 +83,7 @@ class Recaller:
             posting_bytes=settings.posting_bytes,
             vector_bytes=settings.vector_bytes,
         )
+        self._crossing = Crossing(store, embedder, self._cache)
         self._gatherer = Gatherer(store, embedder, analyzer, self._cache)
         self._events = EventFinder(self._cache, analyzer)
         self._weights = load_weights(settings.weights)
@@ -104,12 +109,17 @@ class Recaller:
 
     async def close(self) -> None:
         """Finish what is done in the background; before the store is closed."""
+        await self._crossing.close()
         await self._cache.close()
 
     async def _recall(self, bank_id: str, query: RecallQuery, started: float, *, repeated: bool) -> RecallOutcome:
         question = parse(query, self._analyzer, find_times, query.query_timestamp or self._clock.now())
         warm, view = await self._cache.get(bank_id)
         ready = time.monotonic()
+        lacking = await self._crossing.needed(bank_id, view, question.sought, ready + query.deadline_seconds)
+        if lacking is not None:
+            warm, view = await self._cache.get(bank_id)
+            question = replace(question, notes=(*question.notes, *([_UNCROSSED.format(lacking)] if lacking else ())))
         settings, query = read_settings(warm.config, query)
         scoping = partial(scope_of, view, types=query.types, tags=query.tags, time=query.time_filter)
         inline = len(view) < _INLINE_ROWS and not fuzzy_tags(query.tags)
@@ -148,6 +158,7 @@ class Recaller:
             postings=gathered.postings,
             exact_terms=gathered.exact_terms,
             vectors=gathered.vectors,
+            crossed=gathered.crossed,
             entities=gathered.entities,
             space=gathered.space,
             min_scores=run.query.min_scores,

@@ -86,6 +86,21 @@ class VectorBuffers:
         return Vectors(self.rows.view(), self.codes.view(), self.inverse.view())
 
 
+def merged_vectors(held: Vectors | None, rows: Int32Array, matrix: Float32Array) -> VectorBuffers:
+    """New buffers with the vectors that are held and further ones, shape (n, dimension), in the order of their rows."""
+    codes, inverse = quantised(matrix)
+    if held is not None:
+        rows, codes = np.concatenate([held.rows, rows]), np.concatenate([held.codes, codes])
+        inverse = np.concatenate([held.inverse, inverse])
+    order = np.argsort(rows, kind="stable")
+    merged = VectorBuffers(codes.shape[1])
+    merged.reserve(len(order))
+    merged.rows.extend(rows[order])
+    merged.codes.extend(codes[order])
+    merged.inverse.extend(inverse[order])
+    return merged
+
+
 def quantised(matrix: npt.NDArray[np.floating]) -> tuple[Int8Array, Float32Array]:
     """Codes of vectors, shape (n, dimension), and one over the length of each code."""
     values = matrix.astype(np.float32)

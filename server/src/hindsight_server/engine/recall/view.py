@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from hindsight_server.domain.tags import TagFilter
 from hindsight_server.engine.recall.columns import Column, Interner, Ragged
 from hindsight_server.engine.recall.neighbours import Keys, Neighbours, derive
 from hindsight_server.engine.recall.speakers import SpeakerNames
-from hindsight_server.engine.recall.vectors import VectorBuffers, Vectors
+from hindsight_server.engine.recall.vectors import VectorBuffers, Vectors, merged_vectors
 from hindsight_server.ports.records import FactRow, Snapshot
 
 BoolArray = npt.NDArray[np.bool_]
@@ -157,6 +157,19 @@ class BankView:
     def entities_of(self, row: int) -> Int32Array:
         """Entity numbers of one row."""
         return self.entity_numbers[self.entity_offsets[row] : self.entity_offsets[row + 1]]
+
+    def with_vectors(self, space: str, seqs: Int64Array, matrix: Float32Array) -> BankView:
+        """The same facts with further vectors, of the given `seqs` (ascending). For the newest view of its buffers.
+
+        Facts that the view does not hold, or that have a vector in this space, are passed over.
+        """
+        held = np.isin(seqs, self.seq)
+        known = self.vectors.get(space)
+        if known is not None:
+            held &= ~np.isin(seqs, self.seq[known.rows])
+        merged = merged_vectors(known, self.rows_of(seqs[held]), matrix[held])
+        self.buffers.vectors[space] = merged
+        return replace(self, vectors={**self.vectors, space: merged.view()}, memo={})
 
     @classmethod
     def built(cls, snapshot: Snapshot) -> BankView:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from hindsight_server.domain.model import FactState, Interval
+from hindsight_server.ports.embedder import Encoding
 from hindsight_server.ports.records import (
     FLAG_PENDING,
     FLAG_QUESTION,
@@ -17,6 +18,7 @@ from hindsight_server.ports.records import (
 )
 from hindsight_server.ports.store import Store
 from hindsight_server.testing.store_contract.builders import (
+    DIMENSION,
     NOW,
     SPACE,
     document,
@@ -209,6 +211,44 @@ class RecallContract:
         found = await store.postings("b", dict.fromkeys(odd, 0))
         assert {term: counts.tolist()[0] for term, (_, counts) in found.items()} == odd | {"🙂": found["🙂"][1][0]}
         assert found["🙂"][1][0] > 60_000
+
+    async def test_a_fact_has_vectors_in_further_spaces(self, store: Store) -> None:
+        await put(store, "b", "d", "one", "two")
+        before = await store.snapshot("b", 0, 0)
+        first, second = (row.seq for row in before.rows)
+        further = Encoding("other-4", np.array([1, 0, 0, 0], np.float32))
+        own = Encoding(SPACE, np.ones(DIMENSION, np.float32))
+        assert await store.add_vectors("b", {second: further, 999: further, first: own}) == 1
+        whole = await store.snapshot("b", 0, 0)
+        assert whole.version == before.version
+        assert whole.vectors["other-4"][0].tolist() == [second]
+        np.testing.assert_array_equal(whole.vectors["other-4"][1], further.vector[None])
+        np.testing.assert_array_equal(whole.vectors[SPACE][1], before.vectors[SPACE][1])
+        assert set(await store.vectors("b", [second])) == {SPACE, "other-4"}
+        other = Encoding("other-4", np.array([0, 1, 0, 0], np.float32))
+        assert await store.add_vectors("b", {first: other, second: other}) == 2
+        assert (await store.snapshot("b", 0, 0)).vectors["other-4"][1].tolist() == [[0, 1, 0, 0]] * 2
+        assert await store.add_vectors("b", {}) == 0
+
+    async def test_further_vectors_go_where_their_fact_goes(self, store: Store) -> None:
+        await put(store, "b", "kept", "one")
+        await put(store, "b", "edited", "two")
+        await put(store, "b", "gone", "three")
+        further = Encoding("other-4", np.array([1, 0, 0, 0], np.float32))
+        rows = (await store.snapshot("b", 0, 0)).rows
+        await store.add_vectors("b", {row.seq: further for row in rows})
+        await store.update_document("b", "kept", ("tag",), later(1))
+        (edited,) = [one for one in await store.facts("b", [row.seq for row in rows]) if one.text == "two"]
+        words = FactChange(text="deux", terms=terms_of("deux"), length=1, tokens=1, encoding=encoding_of("deux"))
+        await store.update_fact("b", edited.fact_id, words, later(2))
+        await store.delete_document("b", "gone", later(3))
+        (after,) = [row.seq for row in (await store.snapshot("b", 0, 0)).rows if row.document_id == "kept"]
+        assert (await store.snapshot("b", 0, 0)).vectors["other-4"][0].tolist() == [after]
+        assert await store.add_vectors("b", {row.seq: further for row in rows}) == 0
+        assert set(await store.vectors("b", [row.seq for row in rows])) == set()
+        await store.delete_bank("b")
+        await put(store, "b", "d", "four")
+        assert set((await store.snapshot("b", 0, 0)).vectors) == {SPACE}
 
     async def test_token_vectors(self, store: Store) -> None:
         await put(store, "b", "d", "one two", "three")

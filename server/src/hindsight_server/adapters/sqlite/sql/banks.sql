@@ -71,6 +71,9 @@ DELETE FROM token_vectors WHERE bank_id = ?
 -- name: delete_unencoded
 DELETE FROM unencoded WHERE bank_id = ?
 
+-- name: delete_further_vectors
+DELETE FROM further_vectors WHERE bank_id = ?
+
 -- name: delete_vectors
 DELETE FROM vectors WHERE bank_id = ?
 

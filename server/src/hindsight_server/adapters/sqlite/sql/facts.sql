@@ -14,6 +14,14 @@ INSERT INTO token_vectors (bank_id, seq, space, width, vectors) VALUES (?, ?, ?,
 -- name: delete_vector
 DELETE FROM vectors WHERE bank_id = ? AND seq = ?
 
+-- name: add_vector
+-- Only to a fact that is there, has a vector of its own, and has that in another space.
+INSERT OR REPLACE INTO further_vectors (bank_id, seq, space, vector)
+SELECT bank_id, seq, :space, :vector FROM vectors WHERE bank_id = :bank_id AND seq = :seq AND space <> :space
+
+-- name: delete_further_vectors
+DELETE FROM further_vectors WHERE bank_id = ? AND seq = ?
+
 -- name: delete_token_vectors
 DELETE FROM token_vectors WHERE bank_id = ? AND seq = ?
 

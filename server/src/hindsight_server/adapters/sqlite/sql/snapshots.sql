@@ -10,13 +10,20 @@ ORDER BY seq
 LIMIT ?
 
 -- name: vectors
-SELECT seq, space, vector FROM vectors WHERE bank_id = ? AND seq > ? AND seq <= ? ORDER BY seq
+SELECT seq, space, vector FROM vectors WHERE bank_id = ?1 AND seq > ?2 AND seq <= ?3
+UNION ALL
+SELECT seq, space, vector FROM further_vectors WHERE bank_id = ?1 AND seq > ?2 AND seq <= ?3
+ORDER BY seq
 
 -- name: vectors_of
 SELECT v.seq, v.space, v.vector
 FROM json_each(:seqs) AS wanted
 CROSS JOIN vectors AS v ON v.bank_id = :bank_id AND v.seq = wanted.value
-ORDER BY v.seq
+UNION ALL
+SELECT v.seq, v.space, v.vector
+FROM json_each(:seqs) AS wanted
+CROSS JOIN further_vectors AS v ON v.bank_id = :bank_id AND v.seq = wanted.value
+ORDER BY 1
 
 -- name: removed
 SELECT seq FROM removed WHERE bank_id = ? AND version > ? AND seq <= ? ORDER BY seq
