@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import pairwise
 
 from hindsight_server.adapters.extract.chunking import chunk_spans
@@ -306,6 +307,11 @@ def _occurred(words: str, mentions: Iterable[TimeMention]) -> Interval | None:
     return None
 
 
+@lru_cache(maxsize=4096)
+def _mention(name: str, kind: str) -> EntityMention:
+    return EntityMention(name=name, type=kind)
+
+
 def _entities(
     source: _Source, words: str, speaker: str | None
 ) -> tuple[tuple[EntityMention, ...], tuple[NameLink, ...]]:
@@ -315,11 +321,12 @@ def _entities(
     """
     given = source.item.entities
     seen = {entity.name.casefold() for entity in given}
-    labels = [label for label in find_labels(words, source.labels) if label.name.casefold() not in seen]
+    stated = find_labels(words, source.labels) if source.labels else ()
+    labels = [label for label in stated if label.name.casefold() not in seen]
     if not source.free_form:
         return (*labels, *given), ()
     names = find_names(words, known=source.known)
-    found = [EntityMention(name=name.name, type=name.type) for name in names]
+    found = [_mention(name.name, name.type) for name in names]
     said_by = speaker_entity(speaker)
     links, missing = find_links(words, names, said_by.name if said_by is not None else None)
     found += missing

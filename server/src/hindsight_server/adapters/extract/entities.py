@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hindsight_server.adapters.extract.chinese import chinese_names
 from hindsight_server.adapters.extract.words import (
@@ -68,8 +68,7 @@ _FOLLOWS_NAME = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FoundName:
+class FoundName(NamedTuple):
     """A name, its type, and where it stands first."""
 
     name: str

@@ -29,19 +29,28 @@ class EntityNumbers:
     def __init__(self, session: BankSession) -> None:
         self._session = session
         self._known: dict[str, tuple[int, int]] = {}
+        self._mentioned: dict[tuple[str, str, bool, bool], Mentioned] = {}
 
     def of(self, mentions: Iterable[EntityMention]) -> tuple[Mentioned, ...]:
         """Each name once, in the order of mention; blank names have none."""
-        found: dict[int, int] = {}
+        found: dict[int, Mentioned] = {}
         for mention in mentions:
-            flags = mention_flags(mention)
-            number, known = self._known.get(mention.name, (-1, 0))
-            if number < 0 or flags & ~known:
-                number, known = self._find_or_make(mention, flags)
-                self._known[mention.name] = number, known | flags
-            if number:
-                found[number] = found.get(number, 0) | flags
-        return tuple(Mentioned(number, flags) for number, flags in found.items())
+            key = (mention.name, mention.type, mention.literal, mention.tag)
+            held = self._mentioned.get(key)
+            if held is None:
+                held = self._mentioned[key] = self._looked_up(mention)
+            before = found.get(held.number)
+            found[held.number] = held if before is None else Mentioned(held.number, before.flags | held.flags)
+        found.pop(0, None)
+        return tuple(found.values())
+
+    def _looked_up(self, mention: EntityMention) -> Mentioned:
+        flags = mention_flags(mention)
+        number, known = self._known.get(mention.name, (-1, 0))
+        if number < 0 or flags & ~known:
+            number, known = self._find_or_make(mention, flags)
+            self._known[mention.name] = number, known | flags
+        return Mentioned(number, flags)
 
     def _find_or_make(self, mention: EntityMention, flags: int) -> tuple[int, int]:
         """The number, and the flags that the name had."""

@@ -8,6 +8,7 @@ they part.
 from __future__ import annotations
 
 import re
+from bisect import insort
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -57,6 +58,28 @@ class _Company:
     terms: frozenset[str]
 
 
+class _Queue:
+    """Names to decide over, the fullest of those that wait first."""
+
+    def __init__(self, rows: NameRows, numbers: Iterable[int]) -> None:
+        self._rows = rows
+        self._waiting = set(numbers)
+        self._ranked = sorted((fuller(rows[number].known), number) for number in self._waiting)
+
+    def add(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            if number not in self._waiting:
+                self._waiting.add(number)
+                insort(self._ranked, (fuller(self._rows[number].known), number))
+
+    def pop(self) -> int | None:
+        if not self._ranked:
+            return None
+        _, number = self._ranked.pop()
+        self._waiting.discard(number)
+        return number
+
+
 class _Settling:
     def __init__(self, session: BankSession) -> None:
         self._session = session
@@ -75,7 +98,7 @@ class _Settling:
         rows.drop(gone)
         affected -= gone
         rows.load_related(affected)
-        self._regroup({number for number in rows if rows[number].entity in groups})
+        self._regroup(rows.members(groups))
         self._decide(affected)
         rows.note_awaited(touched)
         rows.flush()
@@ -85,7 +108,7 @@ class _Settling:
         rows = self._rows
         empty = {row.number for row in rows.each(touched) if not row.mentions and not row.flags & GIVEN}
         for entity in {rows[number].entity for number in touched}:
-            members = [row for row in rows.values() if row.entity == entity]
+            members = rows.each(sorted(rows.members([entity])))
             left = [row for row in members if row.mentions]
             given = [row for row in members if row.flags & GIVEN and not row.mentions]
             if not left:
@@ -116,10 +139,8 @@ class _Settling:
         """From the fullest name down, since a name joins the entity of a fuller one as it stands by then."""
         rows = self._rows
         rounds: dict[int, int] = {}
-        waiting = set(affected)
-        while waiting:
-            number = max(waiting, key=lambda one: fuller(rows[one].known))
-            waiting.discard(number)
+        queue = _Queue(rows, affected)
+        while (number := queue.pop()) is not None:
             rounds[number] = rounds.get(number, 0) + 1
             row = rows[number]
             choice = self._choice(row)
@@ -132,11 +153,11 @@ class _Settling:
             if moved:
                 groups = {before} if choice.parent is None else {before, rows[choice.parent].entity}
                 rows.load_members(groups)
-                changed = self._regroup({n for n in rows if rows[n].entity in groups})
+                changed = self._regroup(rows.members(groups))
                 rows.load_related(changed)
                 again = self._below(changed)
                 rows.load_related(again)
-                waiting |= {one for one in again if rounds.get(one, 0) < _MOST_ROUNDS}
+                queue.add(one for one in again if rounds.get(one, 0) < _MOST_ROUNDS)
 
     def _choice(self, row: NameRow) -> Choice:
         rows = self._rows
@@ -178,8 +199,7 @@ class _Settling:
             entity = max(group, key=lambda one: (bool(rows[one].flags & SHOWN), fuller(rows[one].known)))
             for number in group:
                 if rows[number].entity != entity:
-                    rows[number].entity = entity
-                    rows[number].dirty = True
+                    rows.move(number, entity)
                     changed.add(number)
         if changed:
             rows.regrouped = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, ValuesView
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,17 +34,21 @@ class NameRow:
     awaited: int
     candidates: tuple[int, ...]
     dirty: bool = False
+    _known: Known | None = None
 
     @property
     def known(self) -> Known:
-        return Known(
-            number=self.number,
-            form=read_name(self.normal),
-            person=bool(self.flags & PERSON),
-            other=bool(self.flags & OTHER),
-            literal=bool(self.flags & LITERAL),
-            entity=self.entity,
-        )
+        known = self._known
+        if known is None or known.entity != self.entity:
+            known = self._known = Known(
+                number=self.number,
+                form=read_name(self.normal),
+                person=bool(self.flags & PERSON),
+                other=bool(self.flags & OTHER),
+                literal=bool(self.flags & LITERAL),
+                entity=self.entity,
+            )
+        return known
 
 
 @dataclass(slots=True)
@@ -57,6 +62,7 @@ class NameRows:
     _links: dict[int, dict[int, int]] = field(default_factory=dict)
     _rules: dict[int, dict[int, int]] = field(default_factory=dict)
     _grouped: set[int] = field(default_factory=set)
+    _members: defaultdict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
 
     def __getitem__(self, number: int) -> NameRow:
         return self._held[number]
@@ -79,11 +85,26 @@ class NameRows:
             return
         for *values, candidates in self._all("names.rows", missing):
             unclear = tuple(from_json(candidates) or ())
-            self._held[values[0]] = NameRow(*(*values, unclear))
+            row = self._held[values[0]] = NameRow(*(*values, unclear))
+            self._members[row.entity].add(row.number)
         for name, into in (("names.links", self._links), ("names.rules", self._rules)):
             into.update((number, {}) for number in missing)
             for one, other, same in self._all(name, missing):
                 into[one][other] = same
+
+    def members(self, entities: Iterable[int]) -> set[int]:
+        """Those of the rows that are held whose entity is one of these."""
+        found: set[int] = set()
+        for entity in set(entities):
+            found |= self._members.get(entity, set())
+        return found
+
+    def move(self, number: int, entity: int) -> None:
+        """Give a name to another entity."""
+        row = self._held[number]
+        self._members[row.entity].discard(number)
+        self._members[entity].add(number)
+        row.entity, row.dirty = entity, True
 
     def load_members(self, entities: Iterable[int]) -> None:
         """Every name of those entities, as stored, and of those that users joined with them."""
@@ -104,12 +125,11 @@ class NameRows:
         keys = {row.number: read_name(row.normal).keys for row in fresh}
         sharers: dict[str, list[int]] = {}
         wanted = sorted({key for held in keys.values() for key in held})
-        for key, number in all_rows(
-            self.session.connection, "names.with_keys", {"bank_id": self.session.bank_id, "keys": to_json(wanted)}
-        ):
-            sharers.setdefault(key, []).append(number)
+        limits = {"bank_id": self.session.bank_id, "keys": to_json(wanted), "most": _MOST_SHARERS}
+        for key, listed in all_rows(self.session.connection, "names.with_keys", limits):
+            sharers[key] = from_json(listed)
         for row in fresh:
-            found = {number for key in keys[row.number] for number in sharers.get(key, ())[:_MOST_SHARERS]}
+            found = {number for key in keys[row.number] for number in sharers[key]}
             found |= self._links[row.number].keys() | self._rules[row.number].keys() | set(row.candidates)
             self._related[row.number] = found - {row.number}
         self.load({number for row in fresh for number in self._related[row.number]})
@@ -155,27 +175,29 @@ class NameRows:
         """Delete names and all that is known of them."""
         connection, bank_id = self.session.connection, self.session.bank_id
         gone = [self._held.pop(number) for number in sorted(numbers)]
+        if not gone:
+            return
+        gone_numbers = {row.number for row in gone}
+        for row in gone:
+            self._members[row.entity].discard(row.number)
         keys = [(bank_id, key, row.number) for row in gone for key in read_name(row.normal).keys]
         connection.executemany(sql("names.drop_key"), keys)
         for statement in ("names.drop_rules_of", "names.drop_rules_with", "names.drop"):
             connection.executemany(sql(statement), [(bank_id, row.number) for row in gone])
         for row in self._held.values():
-            if (
-                row.parent is not None
-                and row.parent not in self._held
-                and any(row.parent == one.number for one in gone)
-            ):
+            if row.parent in gone_numbers:
                 row.parent, row.dirty = None, True
         for held in self._rules.values():
-            for row in gone:
-                held.pop(row.number, None)
+            for number in gone_numbers & held.keys():
+                del held[number]
 
     def note_awaited(self, touched: Iterable[int]) -> None:
         """Mark the names whose further mentions may settle another one."""
+        decided = set(touched)
         wanted = {number for row in self._held.values() if row.status == Status.WAITING for number in row.candidates}
         for row in self._held.values():
             awaited = int(row.number in wanted)
-            if awaited > row.awaited or (awaited < row.awaited and row.number in set(touched)):
+            if awaited > row.awaited or (awaited < row.awaited and row.number in decided):
                 row.awaited, row.dirty = awaited, True
 
     def company(self, number: int) -> list[tuple[Any, ...]]:

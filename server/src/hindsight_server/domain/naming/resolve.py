@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from hindsight_server.domain.naming import words
@@ -30,6 +30,10 @@ class Known:
         other: some mention says that it is a place, a firm or a thing.
         literal: a caller supplied it to be taken as it is.
         entity: the number of the entity it belongs to now.
+
+    Attributes:
+        rank: its place in the order from the least to the most telling name; total, and the same for the same names
+            always.
     """
 
     number: int
@@ -38,6 +42,12 @@ class Known:
     other: bool = False
     literal: bool = False
     entity: int = 0
+    rank: tuple[int, int, str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Of two writings with the same letters the one with fewer signs stands for both.
+        rank = _fullness(self.form), -len(self.form.text), self.form.text
+        object.__setattr__(self, "rank", rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +66,8 @@ class Choice:
 
 
 def fuller(known: Known) -> tuple[int, int, str]:
-    """The order of names from the least to the most telling one; total, and the same for the same names always."""
-    form = known.form
-    # Of two writings with the same letters the one with fewer signs stands for both.
-    return _fullness(form), -len(form.text), form.text
+    """The key that orders names from the least to the most telling one."""
+    return known.rank
 
 
 def related(less: Known, more: Known) -> Need | None:

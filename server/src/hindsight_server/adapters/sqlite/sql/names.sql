@@ -54,9 +54,17 @@ INSERT OR IGNORE INTO entity_keys (bank_id, key, number) VALUES (?, ?, ?)
 DELETE FROM entity_keys WHERE bank_id = ? AND key = ? AND number = ?
 
 -- name: with_keys
-SELECT k.key, k.number
+SELECT wanted.value, (
+    SELECT json_group_array(first.number)
+    FROM (
+        SELECT k.number
+        FROM entity_keys AS k
+        WHERE k.bank_id = :bank_id AND k.key = wanted.value
+        ORDER BY k.number
+        LIMIT :most
+    ) AS first
+)
 FROM json_each(:keys) AS wanted
-CROSS JOIN entity_keys AS k ON k.bank_id = :bank_id AND k.key = wanted.value
 
 -- name: write
 UPDATE entities
