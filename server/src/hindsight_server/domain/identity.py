@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import pairwise
 from typing import TypeGuard
 
@@ -179,9 +180,23 @@ def fold_key(text: str, *, speaker: str | None, occurred: Interval | None) -> st
     return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
+_USUAL_WORD = 24  # characters; longer stretches would fill the memory
+
+
+def _significant(stretch: str) -> tuple[str, ...]:
+    return tuple(word.rstrip(".,:/-") for word in _SIGNIFICANT.findall(stretch))
+
+
+_remembered = lru_cache(maxsize=4096)(_significant)
+
+
 def _fold_parts(text: str, speaker: str | None, occurred: Interval | None) -> list[str]:
-    plain = unicodedata.normalize("NFKC", text).replace("’", "'").strip()
-    words = [word.rstrip(".,:/-") for word in _SIGNIFICANT.findall(_without_opening(plain.casefold()))]
+    plain = (text if text.isascii() else unicodedata.normalize("NFKC", text).replace("’", "'")).strip()
+    # No word reaches over white space, so that what a stretch without it holds can be remembered.
+    stretches = _without_opening(plain.casefold()).split()
+    words: list[str] = []
+    for stretch in stretches:
+        words += _remembered(stretch) if len(stretch) <= _USUAL_WORD else _significant(stretch)
     names = [name for name in _CAPITALISED.findall(plain) if name != "I"]
     return [
         (speaker or "").strip().casefold(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from hindsight_server.domain.identity import TurnPlace, fold_number, session_key
 from hindsight_server.domain.ids import content_hash, new_id
@@ -101,12 +102,17 @@ def prepare(
     return Prepared(tuple(documents), tokens_in, tokens_out)
 
 
+@lru_cache(maxsize=16)
+def _written(options: ExtractionOptions) -> str:
+    return repr(options)
+
+
 class _Hashes:
     """The hashes of a part's chunks, and which of the chunks are kept."""
 
     def __init__(self, part: Part, stored: Counter[str]) -> None:
         # A chunk is the same chunk only when all that shapes its facts is the same too: tags, time, settings.
-        self._shape = f"{part.checked.signature()}\0{part.options!r}"
+        self._shape = f"{part.checked.signature()}\0{_written(part.options)}"
         self._stored = stored
         self.kept: set[str] = set()
 

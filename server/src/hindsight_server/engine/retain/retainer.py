@@ -38,7 +38,7 @@ from hindsight_server.engine.retain.prepare import (
 from hindsight_server.engine.retain.source import from_source
 from hindsight_server.engine.retain.types import ItemInput, RetainLimits, RetainOutcome
 from hindsight_server.ports.clock import Clock
-from hindsight_server.ports.extractor import Extractor
+from hindsight_server.ports.extractor import ExtractionOptions, Extractor
 from hindsight_server.ports.records import Bank, DocumentWrite, Operation, RetainWrite
 from hindsight_server.ports.store import Store
 
@@ -329,10 +329,12 @@ def _size(items: Sequence[ItemInput]) -> int:
 
 def _plan(bank: Bank | None, items: Sequence[CheckedItem]) -> list[Part]:
     config = settings.resolve(bank.config if bank else {})
-    options = [
-        settings.extraction_options(config, one.item.strategy, f"items[{index}].strategy")
-        for index, one in enumerate(items)
-    ]
+    by_strategy: dict[str | None, ExtractionOptions] = {}
+    for index, one in enumerate(items):
+        strategy = one.item.strategy
+        if strategy not in by_strategy:
+            by_strategy[strategy] = settings.extraction_options(config, strategy, f"items[{index}].strategy")
+    options = [by_strategy[one.item.strategy] for one in items]
     return [Part(*planned) for planned in zip(items, options, settle_modes(items), strict=True)]
 
 
