@@ -34,6 +34,7 @@ class Span:
         repeats: what the words name comes again every ``WEEK``, ``MONTH`` or ``YEAR`` ("Friday", "the 5th", "May"), and
             this is only the nearest; None when they mean this one.
         again: what comes again every year, in a given year.
+        is_joined: made of two expressions, the ends of a range.
     """
 
     start: datetime
@@ -42,6 +43,7 @@ class Span:
     is_relative: bool = True
     repeats: Grain | None = None
     again: Callable[[int], Span] | None = field(default=None, compare=False, repr=False)
+    is_joined: bool = False
 
     @property
     def has_year(self) -> bool:
@@ -164,19 +166,52 @@ def moment(at: datetime) -> Span:
     return Span(at, at, Grain.MOMENT)
 
 
+_WEEK_PARTS = {"early": (0, 2), "mid": (1, 3), "late": (3, 6), "first": (0, 2), "second": (3, 6)}
+_YEAR_PARTS = {"early": (0, 2), "mid": (3, 8), "late": (9, 11), "first": (0, 5), "second": (6, 11)}
+_SEASON_PARTS = {"early": (0, 0), "mid": (1, 1), "late": (2, 2)}
+_DECADE_PARTS = {"early": (0, 3), "mid": (4, 6), "late": (7, 9), "first": (0, 4), "second": (5, 9)}
+
+
 def portion(span: Span, part: str) -> Span:
-    """The ``early``, ``mid`` or ``late`` part: a quarter or half of a year, a third of anything else."""
+    """The ``early``, ``mid`` or ``late`` part, or the ``first`` or ``second`` half.
+
+    Of a year its first and last three months and the six between; of a week Monday to Wednesday, Tuesday to Thursday,
+    Thursday to Sunday; of a season a month; of a decade four, three and three years; a third of anything else.
+    """
     first, last = span.start.date(), span.end.date()
     if span.grain is Grain.YEAR:
-        start, count = {"early": (1, 3), "mid": (4, 6), "late": (10, 3)}[part]
-        part_of = months(first.year, start, count, Grain.SEASON)
-        return replace(span, start=part_of.start, end=part_of.end)
+        return _part(span, months(first.year, 1 + _YEAR_PARTS[part][0], 1, Grain.MONTH), _YEAR_PARTS[part])
+    if span.grain is Grain.DECADE:
+        tenth = (last.year - first.year + 1) // 10
+        start, end = _DECADE_PARTS[part]
+        years = year(first.year + start * tenth).start, year(first.year + end * tenth + tenth - 1).end
+        return replace(span, start=years[0], end=years[1])
+    if span.grain is Grain.WEEK and (last - first).days == 6:
+        start, end = _WEEK_PARTS[part]
+        return replace(span, start=span.start + timedelta(days=start), end=span.start + timedelta(days=end + 1) - _TICK)
+    if part in ("first", "second"):
+        return _half_of(span, part)
+    if span.grain in (Grain.SEASON, Grain.QUARTER) and 80 < (last - first).days < 93:
+        return _part(span, months(first.year, first.month + _SEASON_PARTS[part][0], 1, Grain.MONTH), (0, 0))
     third = max(1, ((last - first).days + 1) // 3)
     if part != "early":
         first = last - timedelta(days=third - 1) if part == "late" else first + timedelta(days=third)
     if part != "late":
         last = first + timedelta(days=third - 1)
     return replace(span, start=datetime.combine(first, time.min), end=datetime.combine(last, time.max))
+
+
+def _part(span: Span, first: Span, parts: tuple[int, int]) -> Span:
+    """As many months as from the first to the last of the parts."""
+    of = months(first.start.year, first.start.month, parts[1] - parts[0] + 1, span.grain)
+    return replace(span, start=of.start, end=of.end)
+
+
+def _half_of(span: Span, part: str) -> Span:
+    if span.grain is Grain.MONTH:
+        return half_month(span, 1 if part == "first" else 2)
+    middle = span.start + timedelta(days=((span.end - span.start).days + 1) // 2)
+    return replace(span, end=middle - _TICK) if part == "first" else replace(span, start=middle)
 
 
 def months_from(at: date, count: int) -> date:

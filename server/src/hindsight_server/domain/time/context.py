@@ -25,6 +25,10 @@ class Context:
         guards: words of which one is in each of "early", "the end of", "the week before" and the like.
         before: phrases that point to a side of the time behind them, by their last word or character, longest first.
         articles: what may stand between.
+        counted: endings of times that are counted from now: "ago".
+        beyond: what makes "two years ago" the time before that, or, as `within`, since then.
+        around: tells that a time is only about right.
+        open_before, open_behind: what stands on both sides of a time that only begins: "from 2019 on".
         behind: pattern of words that point to a side of the time before them; its first group is in `sides`.
         habit: tells that what comes again is not meant once.
         skipped: phrases in lower case that hold time words and are no times.
@@ -39,10 +43,20 @@ class Context:
     behind: re.Pattern[str]
     recurring: re.Pattern[str]
     portion: re.Pattern[str]
+    portion_at: re.Pattern[str]
+    portion_behind: re.Pattern[str]
+    part_of: re.Pattern[str]
     step_before: re.Pattern[str]
     step_behind: re.Pattern[str]
     week_of: re.Pattern[str]
+    week_behind: re.Pattern[str]
     count_of: re.Pattern[str]
+    count_behind: re.Pattern[str]
+    counted: tuple[str, ...]
+    beyond: re.Pattern[str]
+    around: re.Pattern[str]
+    open_before: re.Pattern[str]
+    open_behind: re.Pattern[str]
     clocks: tuple[tuple[re.Pattern[str], Words], ...]
     clock_before: re.Pattern[str]
     link: re.Pattern[str]
@@ -81,10 +95,20 @@ def contexts_of(languages: Sequence[Language]) -> Context:
         behind=re.compile(rf"[ 的]?(?!{'|'.join(refusals) or '(?!)'})({behind})", re.I),
         recurring=re.compile(rf"(?:{_phrases(listed('around', 'recurring'))})\s?$", re.I),
         portion=joined("portion"),
+        portion_at=joined("portion", ""),
+        portion_behind=joined("portion_behind", ""),
+        part_of=joined("part_of"),
         step_before=joined("step_before"),
         step_behind=joined("step_behind", ""),
         week_of=joined("week_of"),
+        week_behind=joined("week_behind", ""),
         count_of=joined("count_of"),
+        count_behind=joined("count_behind", ""),
+        counted=tuple(listed("around", "counted")),
+        beyond=joined("beyond"),
+        around=joined("around_it"),
+        open_before=joined("open_before"),
+        open_behind=joined("open_behind", ""),
         clocks=tuple((re.compile(part["clock"], re.I), words) for part, words in clocks),
         clock_before=joined("clock_before"),
         link=re.compile(

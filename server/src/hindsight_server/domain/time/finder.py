@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 
 from hindsight_server.domain.model import Interval
-from hindsight_server.domain.time import numeric
+from hindsight_server.domain.time import joining, numeric
 from hindsight_server.domain.time import surroundings as around
 from hindsight_server.domain.time.calendar import Anchor, Span
 from hindsight_server.domain.time.context import Context
 from hindsight_server.domain.time.grammar import Grammar, grammar_of, is_japanese
-from hindsight_server.domain.time.mention import Grain, Relation, TimeMention
+from hindsight_server.domain.time.mention import Relation, TimeMention
 from hindsight_server.domain.time.rule import Rule
 from hindsight_server.domain.time.surroundings import Found
 
@@ -71,8 +71,10 @@ def find_times(text: str, anchor: datetime) -> list[TimeMention]:
     if anchor.tzinfo is None:
         anchor = anchor.replace(tzinfo=UTC)
     context, said = grammar.context, _Said(grammar.context, text, lowered, anchor)
-    found = [around.refined(context, text, one) for one in _resolve(matches, said) if not _is_general(said, one)]
-    found = around.ranges(context, text, around.nested(context, text, found), Anchor(anchor))
+    found = [around.clocked(context, text, one) for one in _resolve(matches, said) if not _is_general(said, one)]
+    found = joining.nested(context, text, found)
+    found = _apart([around.refined(context, text, one) for one in found])
+    found = joining.ranges(context, text, found, Anchor(anchor))
     found = _apart([around.stepped(context, text, one) for one in found])
     zone = anchor.tzinfo or UTC
     return [mention for one in found if (mention := _mention(context, written, text, one, zone))]
@@ -137,12 +139,13 @@ def _is_general(said: _Said, found: Found) -> bool:
 
 
 def _apart(found: list[Found]) -> list[Found]:
-    """Without those that a later, wider expression has taken in."""
+    """Without those that another, wider expression has taken in."""
     apart: list[Found] = []
     for one in found:
-        while apart and one[0] < apart[-1][1]:
+        while apart and one[0] < apart[-1][1] and one[1] - one[0] >= apart[-1][1] - apart[-1][0]:
             apart.pop()
-        apart.append(one)
+        if not apart or one[0] >= apart[-1][1]:
+            apart.append(one)
     return apart
 
 
@@ -240,7 +243,7 @@ def _mention(context: Context, written: str, text: str, found: Found, zone: tzin
     if span.start > span.end or span.start.year not in _YEARS or span.end.year not in _YEARS:
         return None
     relation = around.relation(context, text, start, end)
-    if span.grain is Grain.RANGE and relation in (Relation.SINCE, Relation.UNTIL):
+    if span.is_joined and relation in (Relation.SINCE, Relation.UNTIL):
         relation = Relation.AT  # the words belong to the ends: 3月から5月まで
     return TimeMention(
         start=start,

@@ -130,8 +130,12 @@ def _rules(data: Mapping[str, Any], words: Words) -> Iterator[Rule]:
 def _resolver(entry: Entry, words: Words) -> Any:
     kind, refused = KINDS[entry["kind"]], re.compile(entry["not"]) if "not" in entry else None
 
+    needs_past = entry.get("tense") == "back"
+
     def resolve(match: re.Match[str], anchor: Anchor) -> Span | None:
-        return None if refused and refused.match(match[0]) else kind(match, anchor, words, entry)
+        if (needs_past and not anchor.looks_back) or (refused and refused.match(match[0])):
+            return None
+        return kind(match, anchor, words, entry)
 
     return resolve
 

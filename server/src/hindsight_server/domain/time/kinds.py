@@ -24,12 +24,12 @@ Kind = Callable[[re.Match[str], Anchor, Words, Entry], Span | None]
 _FRACTIONS = {"year": ("month", 12), "decade": ("year", 10), "month": ("day", 30), "week": ("day", 7),
               "day": ("hour", 24), "hour": ("minute", 60), "minute": ("second", 60)}  # fmt: skip
 _CENTURY_TURN = 70  # two digits from here on mean the 1900s; of a decade from 30 on
-_SAME_TIME = timedelta(days=15)
+_SAME_TIME = {"year": timedelta(days=15), "month": timedelta(days=7)}
 
 
 def _word(match: re.Match[str], group: str) -> str:
-    """A group, or the second of that name, in lower case; empty when neither is there or took part."""
-    for name in (group, f"{group}_2"):
+    """A group, or another of that name with a number, in lower case; empty when none is there or took part."""
+    for name in (group, f"{group}_2", f"{group}_3", f"{group}_4"):
         if name in match.re.groupindex and match[name]:
             return str(match[name]).lower()
     return ""
@@ -71,10 +71,57 @@ def _shifted(unit: str, count: float, anchor: Anchor) -> Span | None:
 def away(match: re.Match[str], anchor: Anchor, words: Words, entry: Entry) -> Span | None:
     """Two weeks ago, in three days: the unit that far away; of vague numbers all that they may mean."""
     sign, unit, written = entry["sign"], words.unit[_word(match, "unit")], _word(match, "count")
-    if written in words.vague:
-        near, far = (cal.shifted(unit, sign * count, anchor) for count in words.vague[written])
-        return Span(min(near.start, far.start), max(near.end, far.end), Grain.RANGE)
+    between: tuple[float, float] | None = entry.get("between", {}).get(unit) or words.vague.get(written)
+    if last := _word(match, "count_to"):
+        between = words.count(written), words.vague[last][1] if last in words.vague else words.count(last)
+    elif _word(match, "about"):
+        between = words.count(written) - 1, words.count(written) + 1
+    elif _word(match, "more") and not _word(match, "half"):
+        between = _and_more(words.count(written))
+    if between:
+        near, far = (_shifted(unit, sign * count, anchor) for count in between)
+        return near and far and Span(min(near.start, far.start), max(near.end, far.end), Grain.RANGE)
     return _shifted(unit, sign * _amount(match, words, entry), anchor)
+
+
+def _and_more(count: float) -> tuple[float, float]:
+    """三年多: more than three years and less than four; 二十多: up to 29; 半个多月: less than a whole one."""
+    if count < 1:
+        return count, 1.6 * count
+    return count, count + (count - 1 if count == 10 else 9 if count > 10 and count % 10 == 0 else 1)
+
+
+def away_exact(match: re.Match[str], anchor: Anchor, words: Words, entry: Entry) -> Span | None:
+    """A week ago today, exactly three weeks ago: the day itself, not its week."""
+    unit, near = words.unit[_word(match, "unit")], _word(match, "near")
+    count, at = entry["sign"] * _amount(match, words, entry), anchor.day
+    if count != int(count):
+        return None
+    days = {"day": 1, "week": 7, "fortnight": 14}.get(unit)
+    months = {"month": 1, "quarter": 3, "year": 12, "decade": 120}.get(unit)
+    if near:
+        at += timedelta(days=words.near[near][0])
+    if days:
+        return cal.day(at + timedelta(days=days * int(count)))
+    return cal.day(cal.months_from(at, months * int(count))) if months else _shifted(unit, count, anchor)
+
+
+def named_away(match: re.Match[str], anchor: Anchor, words: Words, entry: Entry) -> Span | None:
+    """Two Fridays ago, two Christmases ago."""
+    count, name = entry["sign"] * int(words.count(_word(match, "count"))), _word(match, "name")
+    if name in words.weekday:
+        return _in_part(cal.weekday_shifted(words.weekday[name], count, anchor.day).start.date(), match, words)
+    if name in words.month:
+        return _month_step(words.month[name], count, anchor.day)
+    return _holiday_step(words, name, count, anchor)
+
+
+def weekday_weeks(match: re.Match[str], anchor: Anchor, words: Words, entry: Entry) -> Span | None:
+    """A week last Tuesday, two weeks from Monday: that weekday, and so many weeks more."""
+    day, weeks = words.weekday[_word(match, "weekday")], timedelta(weeks=int(words.count(_word(match, "count"))))
+    if entry["sign"] > 0:
+        return cal.day(cal.coming_weekday(day, anchor.day).start.date() + weeks)
+    return cal.day(cal.weekday_shifted(day, -1, anchor.day).start.date() - weeks)
 
 
 def ahead(match: re.Match[str], anchor: Anchor, words: Words, entry: Entry) -> Span | None:
@@ -127,7 +174,7 @@ def step(match: re.Match[str], anchor: Anchor, words: Words, entry: Entry) -> Sp
         return _holiday_step(words, name, count, anchor)
     unit = words.unit.get(name, name)
     span = _portioned(cal.shifted(unit, count, anchor), match, words)
-    if "unit" in entry and not count and anchor.looks_back and span.start.date() > anchor.day:
+    if entry.get("unit") and not count and anchor.looks_back and span.start.date() > anchor.day:
         return _portioned(cal.shifted(unit, -1, anchor), match, words)  # "年底我们去了北京"
     return span
 
@@ -165,9 +212,12 @@ def week_day(match: re.Match[str], anchor: Anchor, words: Words, entry: Entry) -
     if not written and not named:
         return None
     is_weekend = named in entry["weekend"]
+    if is_weekend and _word(match, "gone"):
+        return cal.nearest_weekend(replace(anchor, looks_ahead=False))
     if not written:
         if is_weekend:
-            return cal.weekend(anchor.day)
+            span = cal.nearest_weekend(anchor) if anchor.looks_back else cal.weekend(anchor.day)
+            return span.repeating(Grain.WEEK)
         span = cal.nearest_weekday(words.weekday[named], anchor)
         return _in_part(span.start.date(), match, words).repeating(Grain.WEEK)
     of_week = anchor.day + timedelta(weeks=words.step[written])
@@ -186,12 +236,12 @@ def weekday(match: re.Match[str], anchor: Anchor, words: Words, _entry: Entry) -
 
 def weekend(_match: re.Match[str], anchor: Anchor, _words: Words, _entry: Entry) -> Span:
     """Over the weekend."""
-    return cal.nearest_weekend(anchor)
+    return cal.nearest_weekend(anchor).repeating(Grain.WEEK)
 
 
 def day_of_month(match: re.Match[str], anchor: Anchor, words: Words, _entry: Entry) -> Span:
     """The 15th: of this month, else of the last, or of the next when the text looks ahead."""
-    day, today, written = number(_word(match, "day")), anchor.day, _word(match, "step")
+    day, today, written = words.rank(_word(match, "day")), anchor.day, _word(match, "step")
     if written:
         shift = words.step[written]
     else:
@@ -236,20 +286,33 @@ def _of_month(match: re.Match[str], words: Words, year: int, month: int) -> Span
         span = cal.month(year, month)
         half = _word(match, "month_half")
         return cal.half_month(span, words.rank(half)) if half else _portioned(span, match, words)
-    first = date(year, month, number(day))
+    first = date(year, month, words.rank(day))
     if not last:
         return _in_part(first, match, words)
-    if number(last) < first.day:
+    last_day = words.rank(last)
+    if last_day < first.day:
         raise ValueError("a stretch of days that ends before it begins")
-    return cal.days(first, first.replace(day=number(last)), Grain.RANGE)
+    return cal.days(first, first.replace(day=last_day), Grain.RANGE)
 
 
 def _of_holiday(match: re.Match[str], words: Words, year: int, name: str) -> Span:
     holiday = words.holiday[name.replace("’", "'")]
     first = holiday.of(year)
-    if holiday.days > 1 and (_word(match, "long") or holiday.whole):
-        return cal.days(first, first + timedelta(days=holiday.days - 1), Grain.RANGE)
+    is_weekend = bool(_word(match, "weekend"))
+    if holiday.days > 1 and (is_weekend or _word(match, "long") or holiday.whole):
+        start = first + timedelta(days=holiday.lead)
+        return cal.days(start, start + timedelta(days=holiday.days - 1), Grain.RANGE)
+    if is_weekend:
+        return _long_weekend(first)
     return _in_part(first, match, words)
+
+
+def _long_weekend(holiday: date) -> Span:
+    """The weekend with the holiday beside it; of a holiday in the middle of a week that of its week."""
+    before, behind = {0: (2, 0), 3: (0, 3), 4: (0, 2), 5: (0, 1), 6: (1, 0)}.get(holiday.weekday(), (-1, -1))
+    if before < 0:
+        return cal.weekend(holiday)
+    return cal.days(holiday - timedelta(days=before), holiday + timedelta(days=behind), Grain.RANGE)
 
 
 def _nearest(match: re.Match[str], anchor: Anchor, words: Words) -> Span | None:
@@ -281,10 +344,36 @@ def decade(match: re.Match[str], _anchor: Anchor, words: Words, _entry: Entry) -
     return cal.decade(first // 10 * 10).absolute()
 
 
-def same_time(match: re.Match[str], anchor: Anchor, words: Words, _entry: Entry) -> Span:
-    """This time last year."""
-    at = cal.months_from(anchor.day, 12 * words.step[_word(match, "step")])
-    return cal.days(at - _SAME_TIME, at + _SAME_TIME, Grain.RANGE)
+def century(match: re.Match[str], anchor: Anchor, words: Words, _entry: Entry) -> Span:
+    """The 19th century, 上个世纪: from 1800 to 1899."""
+    step = _word(match, "step")
+    number_of = anchor.day.year // 100 + 1 + words.step[step] if step else words.rank(_word(match, "century"))
+    first, last = cal.year(number_of * 100 - 100), cal.year(number_of * 100 - 1)
+    return Span(first.start, last.end, Grain.DECADE, is_relative=bool(step))
+
+
+def week_number(match: re.Match[str], anchor: Anchor, words: Words, _entry: Entry) -> Span:
+    """Week 23 of 2023, by ISO 8601."""
+    written, stepped = _word(match, "year"), _word(match, "year_step")
+    year = number(written) if written else anchor.day.year + (words.step[stepped] if stepped else 0)
+    span = cal.week(date.fromisocalendar(year, words.rank(_word(match, "week")), 1))
+    return span.absolute() if written else span
+
+
+def same_time(match: re.Match[str], anchor: Anchor, words: Words, entry: Entry) -> Span:
+    """This time last year, this day last month, 去年同期, 上周的今天: a few days around, that day, week or month."""
+    written, counted = _word(match, "unit"), _word(match, "count")
+    unit = words.unit[written] if written else "year"
+    count = -int(words.count(counted)) if counted else words.step[_word(match, "step") or _word(match, "year_step")]
+    months = {"month": 1, "quarter": 3, "year": 12}.get(unit, 0)
+    at = cal.months_from(anchor.day, months * count) if months else anchor.day + timedelta(weeks=count)
+    same = entry["same"][_word(match, "same")]
+    if same == "month":
+        return cal.month(at.year, at.month)
+    if same == "week":
+        return cal.week(at)
+    beside = _SAME_TIME.get(unit, timedelta()) if same == "time" else timedelta()
+    return cal.days(at - beside, at + beside, Grain.RANGE) if beside else cal.day(at)
 
 
 def years_away(match: re.Match[str], anchor: Anchor, words: Words, entry: Entry) -> Span:
@@ -296,8 +385,8 @@ def years_away(match: re.Match[str], anchor: Anchor, words: Words, entry: Entry)
 KINDS: Mapping[str, Kind] = {
     kind.__name__: kind
     for kind in (
-        near_day, days_around, away, ahead, begun, stretch, step, week_day, weekday, weekend, day_of_month, in_year,
-        decade, same_time, years_away,
+        near_day, days_around, away, away_exact, named_away, ahead, begun, stretch, step, week_day, weekday,
+        weekday_weeks, weekend, week_number, day_of_month, in_year, decade, century, same_time, years_away,
     )
 }  # fmt: skip
 """The kinds by the names that data files use."""

@@ -9,6 +9,7 @@ from enum import StrEnum
 from hindsight_server.domain.model import Interval
 
 _TICK = timedelta(microseconds=1)
+_LEAST_AROUND = timedelta(days=5)
 
 
 class Grain(StrEnum):
@@ -64,7 +65,10 @@ class TimeMention:
 
     @property
     def bounds(self) -> tuple[datetime | None, datetime | None]:
-        """What the text speaks of; None is an open side: "since 2015" is (2015-01-01, None)."""
+        """What the text speaks of; None is an open side: "since 2015" is (2015-01-01, None).
+
+        "Around" is a quarter of the time more on either side, at least five days.
+        """
         if self.relation is Relation.SINCE:
             return self.interval.start, None
         if self.relation is Relation.AFTER:
@@ -73,4 +77,7 @@ class TimeMention:
             return None, self.interval.start - _TICK
         if self.relation is Relation.UNTIL:
             return None, self.interval.end
+        if self.relation is Relation.AROUND and self.grain not in (Grain.MOMENT, Grain.HOUR, Grain.PART_OF_DAY):
+            beside = max(_LEAST_AROUND, timedelta(days=(self.interval.end - self.interval.start).days // 4))
+            return self.interval.start - beside, self.interval.end + beside
         return self.interval.start, self.interval.end

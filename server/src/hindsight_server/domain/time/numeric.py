@@ -11,6 +11,7 @@ from hindsight_server.domain.time.mention import Grain
 from hindsight_server.domain.time.rule import Resolver, Rule
 
 _BEFORE = r"(?<![\w/.:-])"
+_CENTURY_TURN = 70  # two digits from here on mean the 1900s
 _AFTER = r"(?![\w/-]|[.:]\d)"
 
 
@@ -43,6 +44,16 @@ def _american(match: re.Match[str], _anchor: Anchor) -> Span:
     return cal.day(date(year, month, day)).absolute()
 
 
+def _american_short(match: re.Match[str], _anchor: Anchor) -> Span:
+    first, second, year = int(match[1]), int(match[2]), int(match[3])
+    month, day = (second, first) if first > 12 else (first, second)
+    return cal.day(date(year + (1900 if year >= _CENTURY_TURN else 2000), month, day)).absolute()
+
+
+def _month_first(match: re.Match[str], _anchor: Anchor) -> Span:
+    return cal.month(int(match[2]), int(match[1])).absolute()
+
+
 def _month(match: re.Match[str], _anchor: Anchor) -> Span:
     return cal.month(int(match[1]), int(match[2])).absolute()
 
@@ -64,9 +75,13 @@ RULES = (
         _iso,
     ),
     _rule(r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})", _year_first),
+    _rule(r"((?:19|20)\d\d)-(\d{1,2})-(\d{1,2})", _year_first),
     _rule(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", _day_first, "#2-"),
     _rule(r"(\d{1,2})/(\d{1,2})/(\d{4})", _american, "#2-"),
-    _rule(r"((?:19|20)\d\d)-(0[1-9]|1[0-2])", _month),
+    _rule(r"(\d{1,2})-(\d{1,2})-((?:19|20)\d\d)", _american, "#2-"),
+    _rule(r"(\d{1,2})/(\d{1,2})/(\d\d)", _american_short, "#2-"),
+    _rule(r"(0[1-9]|1[0-2])/((?:19|20)\d\d)", _month_first, "#2-"),
+    _rule(r"((?:19|20)\d\d)[-/](0[1-9]|1[0-2])", _month),
     _rule(r"((?:19|20)\d\d) ?[-–] ?((?:19|20)\d\d)", _years),
     _rule(r"((?:19|20)\d\d)-W(\d\d)", _week),
 )

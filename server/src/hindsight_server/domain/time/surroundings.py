@@ -1,8 +1,9 @@
-"""What the words around a time expression make of it: parts, clock times, ranges, "the week before", "since"."""
+"""What the words around a time expression make of it: parts, clock times, "the week before", "since"."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
@@ -15,14 +16,16 @@ from hindsight_server.domain.time.words import Words, number
 Found = tuple[int, int, Span]
 """Start, end and meaning of an expression."""
 
-_LOOK_BACK = 40  # characters before an expression that may change it, at most
+LOOK_BACK = 40  # characters before an expression that may change it, at most
 _GUARDED = 6  # words of "the first two weeks of the"
 _DIVISIBLE = frozenset({Grain.WEEK, Grain.MONTH, Grain.SEASON, Grain.QUARTER, Grain.YEAR, Grain.DECADE})
 _LATE_PARTS = frozenset({"noon", "afternoon", "evening", "night"})
-_WEEK = timedelta(days=7)
+_WEEK, _DAY = timedelta(days=7), timedelta(days=1)
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+_SOME = 5  # days or the like in "the last days of"
 
 
-def _group(match: re.Match[str], name: str) -> str:
+def group(match: re.Match[str], name: str) -> str:
     return (match[name] or "").lower() if name in match.re.groupindex else ""
 
 
@@ -37,177 +40,162 @@ def _cue(context: Context, text: str, at: int) -> bool:
 def _guard(context: Context, text: str, at: int) -> bool:
     """Whether one of the few words before a position belongs to a longer phrase that changes what follows."""
     return not context.guards.isdisjoint(
-        text[max(0, at - _LOOK_BACK) : at].lower().replace("-", " ").split()[-_GUARDED:]
+        text[max(0, at - LOOK_BACK) : at].lower().replace("-", " ").split()[-_GUARDED:]
     )
 
 
-def _before(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
+def before(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
     """What a pattern that ends in ``$`` matches just before a position."""
-    return pattern.search(text, max(0, at - _LOOK_BACK), at)
+    return pattern.search(text, max(0, at - LOOK_BACK), at)
 
 
 def recurs(context: Context, text: str, start: int) -> bool:
     """Whether the expression names a habit ("every Friday"), which is no time."""
-    return _cue(context, text, start) and _before(context.recurring, text, start) is not None
+    return _cue(context, text, start) and before(context.recurring, text, start) is not None
 
 
-def refined(context: Context, text: str, found: Found) -> Found:
-    """Take in "early", "the end of" before an expression, and a clock time after or before it."""
+def clocked(context: Context, text: str, found: Found) -> Found:
+    """Take in a clock time after or before a day, and "the morning of"."""
     start, end, span = found
-    if span.grain in _DIVISIBLE:
-        if not _guard(context, text, start):
-            return found
-        if counted := _before(context.count_of, text, start):
-            return counted.start(), end, _counted(span, counted, context.words[0])
-        if (part := _before(context.portion, text, start)) is None:
-            return found
-        name = next(words.portion[part[part.lastgroup or 0].lower()] for words in context.words if words.portion)
-        return part.start(), end, cal.portion(span, name)
     if span.grain not in (Grain.DAY, Grain.PART_OF_DAY):
         return found
     for pattern, words in context.clocks:
         if clock := pattern.match(text, end):
             return start, clock.end(), _at_clock(span, clock, words)
     if text[max(0, start - 10) : start].rstrip()[-1:] in ("m", "M", ".", "n", "e", ",") and (
-        clock := _before(context.clock_before, text, start)
+        clock := before(context.clock_before, text, start)
     ):
         return clock.start(), end, _at_clock(span, clock, context.words[0])
+    if (
+        span.grain is Grain.DAY
+        and _cue(context, text, start)
+        and (part := before(context.part_of, text, start))
+        and (named := context.words[0].part.get(group(part, "part")))
+    ):
+        return part.start(), end, _derived(span, lambda day: cal.part_of_day(day.start.date(), named))
     return found
 
 
-def _counted(span: Span, counted: re.Match[str], words: Words) -> Span:
-    """The first two weeks of, the last weekend of."""
-    written, unit = _group(counted, "count"), words.unit[_group(counted, "unit")]
-    count = words.vague[written][1] if written in words.vague else int(words.count(written)) if written else 1
-    is_first, first, last = bool(_group(counted, "first")), span.start.date(), span.end.date()
-    if unit == "weekend":
-        saturday = (first + timedelta(days=(5 - first.weekday()) % 7)) if is_first else None
-        return cal.weekend(saturday or last - timedelta(days=(last.weekday() - 5) % 7))
-    if unit == "month":
-        edge = cal.months_from(first, count) if is_first else cal.months_from(last + timedelta(days=1), -count)
+def _derived(span: Span, part: Callable[[Span], Span]) -> Span:
+    """A part of a time, which comes again as the whole does."""
+    again = span.again
+    return replace(
+        part(span),
+        is_relative=span.is_relative,
+        repeats=span.repeats,
+        again=None if again is None else lambda year: part(again(year)),
+    )
+
+
+def refined(context: Context, text: str, found: Found) -> Found:
+    """Take in "early", "the end of", "the first two weeks of" before an expression, 末 and 第一周 behind it."""
+    start, end, span = found
+    if span.grain not in _DIVISIBLE:
+        return found
+    counted: re.Match[str] | None = None
+    part: re.Match[str] | None = None
+    if _guard(context, text, start):
+        counted = before(context.count_of, text, start)
+        part = None if counted else before(context.portion, text, start)
+    if counted is None and part is None:
+        counted = context.count_behind.match(text, end)
+        part = None if counted else context.portion_behind.match(text, end)
+    try:
+        if counted:
+            return _joined(found, counted, _derived(span, lambda whole: _counted(whole, counted, context.words)))
+        if part:
+            written = (part[part.lastgroup or 0] or "").lower()
+            name = next(words.portion[written] for words in context.words if written in words.portion)
+            return _joined(found, part, _derived(span, lambda whole: cal.portion(whole, name)))
+    except (ValueError, KeyError, StopIteration):
+        return found
+    return found
+
+
+def _joined(found: Found, taken: re.Match[str], span: Span) -> Found:
+    return min(found[0], taken.start()), max(found[1], taken.end()), span
+
+
+def _counted(span: Span, counted: re.Match[str], languages: tuple[Words, ...]) -> Span:
+    """The first two weeks of, the last weekend of, the second Tuesday of."""
+    written, named, weekday = (group(counted, name) for name in ("count", "unit", "weekday"))
+    words = next(one for one in languages if named in one.unit or weekday in one.weekday)
+    if written in words.vague:
+        count = words.vague[written][1]
+    elif written:
+        count = int(words.count(written))
     else:
-        days = timedelta(days=count * (7 if unit == "week" else 1))
-        edge = first + days if is_first else last + timedelta(days=1) - days
-    whole = cal.days(first, edge - timedelta(days=1), Grain.RANGE) if is_first else cal.days(edge, last, Grain.RANGE)
-    return replace(whole, is_relative=span.is_relative, repeats=span.repeats)
+        count = _SOME if group(counted, "plural") else 1
+    ranked = group(counted, "nth")
+    nth = words.rank(ranked) if ranked else 1 if group(counted, "first") else -1
+    first, last = span.start.date(), span.end.date()
+    if weekday:
+        return cal.day(_nth_weekday(first, last, words.weekday[weekday], nth))
+    unit = words.unit[named]
+    if unit == "weekend":
+        return cal.weekend(_nth_weekday(first, last, 5, nth))
+    start, end = _run(first, last, unit, nth if ranked else 1, count, backwards=nth < 0)
+    if start > last or end < first:
+        raise ValueError("beyond what it is a part of")
+    return cal.days(max(start, first), min(end, last), Grain.RANGE)
+
+
+def _run(first: date, last: date, unit: str, nth: int, count: int, *, backwards: bool) -> tuple[date, date]:
+    """The nth run of `count` units from the first day on, or the last of them."""
+    size = _MONTHS.get(unit)
+    if size is None:
+        days = timedelta(days=count * {"week": 7, "fortnight": 14}.get(unit, 1))
+        start = last + _DAY - days if backwards else first + (nth - 1) * days
+        return start, start + days - _DAY
+    size *= count
+    if backwards:
+        return cal.months_from(last + _DAY, -size), last
+    start = cal.months_from(first, (nth - 1) * size)
+    return start, cal.months_from(start, size) - _DAY
+
+
+def _nth_weekday(first: date, last: date, weekday: int, nth: int) -> date:
+    if nth < 0:
+        return last - timedelta(days=(last.weekday() - weekday) % 7)
+    at = first + timedelta(days=(weekday - first.weekday()) % 7 + 7 * (nth - 1))
+    if at > last:
+        raise ValueError("there are fewer of that weekday")
+    return at
 
 
 def _at_clock(span: Span, clock: re.Match[str], words: Words) -> Span:
-    hour, noon, part = number(_group(clock, "hour")), _group(clock, "noon"), _group(clock, "part")
+    if group(clock, "named"):
+        return replace(span, start=span.start.replace(hour=12), end=span.start.replace(hour=12), grain=Grain.MOMENT)
+    hour, noon = number(group(clock, "hour") or group(clock, "hour_2")), group(clock, "noon")
+    part = group(clock, "part")
     if hour > 23:
         return span
     if noon:
         hour = hour % 12 + (12 if noon == "p" else 0)
     else:
         is_late = words.part.get(part) in _LATE_PARTS
+        if words.part.get(part) == "noon" and hour > 9:
+            is_late = False
         is_late |= span.grain is Grain.PART_OF_DAY and span.start.hour >= 12
         hour = hour + 12 if is_late and hour < 11 else hour
-    written = _group(clock, "minute")
-    minute = 30 if _group(clock, "half") else number(written) if written else 0
+    written = group(clock, "minute") or group(clock, "minute_2")
+    minute = 30 if group(clock, "half") else number(written) if written else 0
     at = span.start.replace(hour=hour, minute=min(minute, 59), second=0, microsecond=0)
     return replace(span, start=at, end=at, grain=Grain.MOMENT)
-
-
-def nested(context: Context, text: str, found: list[Found]) -> list[Found]:
-    """Join "Tuesday of last week", "Christmas last year", "last month on the 5th" into one."""
-    joined: list[Found] = []
-    for one in found:
-        inside = _nest(context, text, joined[-1], one) if joined else None
-        if inside is None:
-            joined.append(one)
-        else:
-            joined[-1] = inside
-    return joined
-
-
-def _nest(context: Context, text: str, first: Found, second: Found) -> Found | None:
-    finer, coarser = (first[2], second[2]) if first[2].repeats else (second[2], first[2])
-    if finer.repeats is None or finer.repeats is not coarser.grain or coarser.repeats is not None:
-        return None
-    if first[1] < second[0] and context.inside.fullmatch(text, first[1], second[0]) is None:
-        return None
-    moved = _moved(finer, coarser)
-    return (
-        None if moved is None else (first[0], second[1], replace(moved, is_relative=coarser.is_relative, repeats=None))
-    )
-
-
-def _moved(finer: Span, coarser: Span) -> Span | None:
-    """The one that comes again, in the week, month or year that is meant."""
-    try:
-        if finer.repeats is Grain.YEAR:
-            return finer.again(coarser.start.year) if finer.again and _is_whole_year(coarser) else None
-        if finer.repeats is Grain.WEEK:
-            shift = coarser.start.date() - (finer.start.date() - timedelta(days=finer.start.weekday()))
-        else:
-            shift = coarser.start.replace(day=finer.start.day).date() - finer.start.date()
-    except ValueError:
-        return None
-    return replace(finer, start=finer.start + shift, end=finer.end + shift)
-
-
-def _is_whole_year(span: Span) -> bool:
-    return (span.start.month, span.end.month) == (1, 12)
-
-
-def ranges(context: Context, text: str, found: list[Found], anchor: Anchor) -> list[Found]:
-    """Join the two ends of "from A to B" into one."""
-    joined: list[Found] = []
-    for one in found:
-        if joined and (both := _range(context, text, joined[-1], one, anchor)):
-            joined[-1] = both
-        else:
-            joined.append(one)
-    return joined
-
-
-def _range(context: Context, text: str, first: Found, last: Found, anchor: Anchor) -> Found | None:
-    if last[0] - first[1] > _LOOK_BACK:
-        return None
-    link = context.link.fullmatch(text, first[1], last[0])
-    if link is None or (_group(link, "and") and not _before(context.between, text, first[0])):
-        return None
-    a, b = _ordered(first[2], last[2], anchor.day)
-    if a.start > b.end:
-        return None
-    repeats = Grain.YEAR if not a.has_year and not b.has_year else None
-    both = Span(a.start, b.end, Grain.RANGE, a.is_relative and b.is_relative, repeats)
-    return first[0], last[1], both
-
-
-def _ordered(a: Span, b: Span, today: date) -> tuple[Span, Span]:
-    """The two ends, that without a year or week moved to where it lies beside the other."""
-    if not a.has_year and b.has_year:
-        year = b.start.year if (a.start.month, a.start.day) <= (b.end.month, b.end.day) else b.start.year - 1
-        return (a.again(year) if a.again else a), b
-    if a.has_year and not b.has_year and b.again:
-        same = b.again(a.start.year)
-        return a, same if same.end > a.end else b.again(a.start.year + 1)
-    if a.repeats is None and b.repeats is Grain.WEEK:
-        shift = (b.start.date() - a.start.date()).days // 7 * _WEEK
-        return a, replace(b, start=b.start - shift, end=b.end - shift)
-    if a.start <= b.end or not (a.is_relative and b.is_relative):
-        return a, b
-    if a.again and b.again:
-        return a.again(a.start.year - 1), b
-    if a.start - b.end < _WEEK and a.repeats is b.repeats:
-        if (b.start + _WEEK).date() > today:
-            return replace(a, start=a.start - _WEEK, end=a.end - _WEEK), b
-        return a, replace(b, start=b.start + _WEEK, end=b.end + _WEEK)
-    return a, b
 
 
 def stepped(context: Context, text: str, found: Found) -> Found:
     """Take in "the week before", "two days after", "the Friday before", "the week of"; 前一天, 后两周 behind."""
     guarded = _guard(context, text, found[0])
-    step = _before(context.step_before, text, found[0]) if guarded else None
+    step = before(context.step_before, text, found[0]) if guarded else None
     start, end = (step.start(), found[1]) if step else (found[0], found[1])
     if step is None:
         if found[2].grain not in (Grain.DAY, Grain.RANGE, Grain.PART_OF_DAY):
             return found
-        if guarded and (week := _before(context.week_of, text, found[0])):
-            span = _around(found[2], _group(week, "unit"))
-            return week.start(), end, replace(span, is_relative=found[2].is_relative)
+        if guarded and (of_week := before(context.week_of, text, found[0])):
+            return of_week.start(), end, _derived(found[2], lambda day: _around(day, of_week))
+        if week := context.week_behind.match(text, end):
+            return start, week.end(), _derived(found[2], lambda day: cal.week(day.start.date()))
         if (step := context.step_behind.match(text, found[1])) is None:
             return found
         end = step.end()
@@ -218,23 +206,34 @@ def stepped(context: Context, text: str, found: Found) -> Found:
     return start, end, replace(span, is_relative=found[2].is_relative)
 
 
-def _around(span: Span, unit: str) -> Span:
-    of = {"week": cal.week, "weekend": cal.weekend}.get(unit)
-    return of(span.start.date()) if of else cal.month(span.start.year, span.start.month)
+def _around(span: Span, week: re.Match[str]) -> Span:
+    """The week of a day, or the seven days from it on or up to it."""
+    at = span.start.date()
+    if group(week, "from"):
+        return cal.days(at, at + 6 * _DAY, Grain.WEEK)
+    if group(week, "to"):
+        return cal.days(at - 6 * _DAY, at, Grain.WEEK)
+    of = {"week": cal.week, "weekend": cal.weekend}.get(group(week, "unit"))
+    return of(at) if of else cal.month(span.start.year, span.start.month)
 
 
 def _step(span: Span, step: re.Match[str], languages: tuple[Words, ...]) -> Span:
-    written, sign = _group(step, "unit"), -1 if _group(step, "before") else 1
+    if group(step, "eve"):
+        return cal.day(span.start.date() - _DAY)
+    written, sign = group(step, "unit"), -1 if group(step, "before") else 1
     words = next(one for one in languages if written in one.unit or written in one.weekday)
     edge = span.start.date() if sign < 0 else span.end.date()
     if written not in words.unit:
         day = words.weekday[written]
         away = (edge.weekday() - day - 1) % 7 + 1 if sign < 0 else (day - edge.weekday() - 1) % 7 + 1
         return cal.day(edge + timedelta(days=sign * away))
-    unit, counted = words.unit[written], _group(step, "count")
+    unit, counted = words.unit[written], group(step, "count")
     count = words.count(counted) if counted else 1
     if count != int(count):
         raise ValueError("half a step")
+    if unit == "weekend":
+        away = (edge.weekday() - 5 - 1) % 7 + 1 if sign < 0 else (5 - edge.weekday() - 1) % 7 + 1
+        return cal.weekend(edge + sign * (timedelta(days=away) + (int(count) - 1) * _WEEK))
     if unit == "week" and count == 1 and not counted.isdecimal():
         first, last = sorted((edge + timedelta(days=sign), edge + timedelta(days=7 * sign)))
         return cal.days(first, last, Grain.WEEK)
@@ -242,10 +241,10 @@ def _step(span: Span, step: re.Match[str], languages: tuple[Words, ...]) -> Span
 
 
 def _side_before(context: Context, text: str, start: int) -> Relation | None:
-    before = text[max(0, start - _LOOK_BACK) : start].rstrip().lower()
+    before = text[max(0, start - LOOK_BACK) : start].rstrip(" -").lower()
     for article in context.articles:
-        if before.endswith(article):
-            before = before.removesuffix(article)
+        if before.endswith(article) or before == article.strip():
+            before = before.removesuffix(article.strip()).rstrip()
             break
     if not before:
         return None
@@ -259,10 +258,19 @@ def _side_before(context: Context, text: str, start: int) -> Relation | None:
 
 def relation(context: Context, text: str, start: int, end: int) -> Relation:
     """The side of a time that the words around it point to."""
-    if text[max(start, end - 4) : end].lower() == " now":  # "for three years now"
+    counted = text[start:end].lower()
+    if counted.endswith(" now") and not counted.endswith("from now"):  # "for three years now"
         return Relation.SINCE
+    is_counted = counted.endswith(context.counted)
+    if is_counted and (beyond := before(context.beyond, text, start)):
+        within, least = group(beyond, "within") or group(beyond, "within_2"), group(beyond, "least")
+        return Relation.SINCE if within else Relation.UNTIL if least else Relation.BEFORE
     if side := _side_before(context, text, start):
         return side
+    if before(context.open_before, text, start) and context.open_behind.match(text, end):
+        return Relation.SINCE
+    if not is_counted and before(context.around, text, start) and not context.portion_at.match(text, start):
+        return Relation.AROUND
     if word := context.behind.match(text, end):
         return context.sides[word[1].lower()]
     return Relation.AT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
@@ -20,6 +20,8 @@ class Holiday:
     """A day of the year: fixed, the nth weekday of a month, counted from Easter, or looked up year by year.
 
     Args:
+        after: days from the one that is looked up to this one.
+        lead: days from this one to the first of the holidays around it.
         days: how long the holidays around it are.
         whole: whether the bare name means all these days.
     """
@@ -30,6 +32,8 @@ class Holiday:
     nth: int = 0
     easter: int | None = None
     moving: str | None = None
+    after: int = 0
+    lead: int = 0
     days: int = 1
     whole: bool = False
 
@@ -40,11 +44,14 @@ class Holiday:
             if not first <= year < first + len(days[self.moving]):
                 raise ValueError(f"{self.moving} is not known for {year}")
             written = days[self.moving][year - first]
-            return date(year, int(written[:2]), int(written[2:]))
+            return date(year, int(written[:2]), int(written[2:])) + timedelta(days=self.after)
         if self.easter is not None:
             return cal.easter(year) + timedelta(days=self.easter)
         if not self.nth:
             return date(year, self.month, self.day)
+        if self.nth < 0:
+            last_day = cal.month(year, self.month).end.date()
+            return last_day - timedelta(days=(last_day.weekday() - self.weekday) % 7)
         first_day = date(year, self.month, 1)
         return first_day + timedelta(days=(self.weekday - first_day.weekday()) % 7 + 7 * (self.nth - 1))
 
@@ -81,7 +88,7 @@ class Words:
 
     def rank(self, text: str) -> int:
         """The place in an order that a word or digits stand for. Raises ValueError for anything else."""
-        lowered = text.lower()
+        lowered = text.lower().replace(" ", "-")
         known = self.ordinal.get(lowered)
         return number(lowered) if known is None else known
 
@@ -132,7 +139,7 @@ def words_of(data: Mapping[str, Any]) -> Words:
         weekday=_numbered(tables["weekdays"], 0),
         season=_named(tables["seasons"]),
         unit=_named(tables["units"]),
-        number=tables.get("numbers", {}),
+        number=tables.get("numbers", {}) | _compounds(tables.get("tens", {}), tables.get("ones", "").split()),
         ordinal=tables.get("ordinals", {}),
         vague={word: (least, most) for word, (least, most) in tables.get("vague", {}).items()},
         part=_named(tables["parts"]),
@@ -150,6 +157,15 @@ def _holiday(entry: Mapping[str, Any]) -> Holiday:
 
 def _numbered(lines: Iterable[str], first: int) -> dict[str, int]:
     return {name: number for number, names in enumerate(lines, first) for name in _spaced(names)}
+
+
+def _compounds(tens: Mapping[str, int], ones: Sequence[str]) -> dict[str, float]:
+    """ "twenty", "twenty-five" and "twenty five" from "twenty" and the words for one to nine."""
+    found: dict[str, float] = {}
+    for ten, value in tens.items():
+        found[ten] = value
+        found |= {f"{ten}{sign}{one}": value + add for add, one in enumerate(ones, 1) for sign in "- "}
+    return found
 
 
 def _named(table: Mapping[str, str]) -> dict[str, str]:
