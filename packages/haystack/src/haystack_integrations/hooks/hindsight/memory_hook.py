@@ -11,7 +11,9 @@ from haystack_integrations.tools.hindsight.automatic import AutomaticMemory
 from haystack_integrations.tools.hindsight.compat import replaced
 from haystack_integrations.tools.hindsight.factory import memory_from
 from haystack_integrations.tools.hindsight.messages import DEFAULT_MEMORY_PROMPT, inject, restore
-from hindsight_adapter_core import MemoryOperations, dump_options, load_options
+from haystack_integrations.tools.hindsight.saving import dump_key, dump_memory, load_key
+from haystack_integrations.tools.hindsight.scope import RunScope, ScopedMemories
+from hindsight_adapter_core import MemoryOperations, load_options
 
 __all__ = ["HindsightMemoryHook"]
 
@@ -19,6 +21,7 @@ __all__ = ["HindsightMemoryHook"]
 _OWN_ARGUMENTS = (
     "bank_id_from",
     "conversation_id_from",
+    "tags_from",
     "auto_recall",
     "auto_retain",
     "max_recall_results",
@@ -29,13 +32,14 @@ _OWN_ARGUMENTS = (
 class HindsightMemoryHook:
     """Register one object at both points, and plain ``agent.run()`` remembers.
 
-    The bank (and the conversation) of a run are looked up in ``hook_context`` and then in the agent's state, under
-    the names given here; the bank falls back to ``bank_id``.
+    Bank, conversation and tags of a run are looked up in ``hook_context`` and then in the agent's state, under the
+    names given here; the bank falls back to ``bank_id``. A run that gives a blank bank goes without memory.
 
     Args:
         bank_id: the bank of runs that name none.
         bank_id_from: name under which a run carries its bank.
         conversation_id_from: name under which a run carries its conversation.
+        tags_from: name under which a run carries tags: added to what it stores, and recalled by.
         auto_recall, auto_retain, max_recall_results, memory_prompt_template: as in the wrapper; both are on.
         **options: ``client``, ``hindsight_api_url``, ``api_key`` and the memory options of
             :func:`haystack_integrations.tools.hindsight.create_hindsight_tools`.
@@ -59,6 +63,7 @@ class HindsightMemoryHook:
         bank_id: str | None = None,
         bank_id_from: str = "bank_id",
         conversation_id_from: str = "conversation_id",
+        tags_from: str = "memory_tags",
         auto_recall: bool = True,
         auto_retain: bool = True,
         max_recall_results: int = 10,
@@ -67,9 +72,12 @@ class HindsightMemoryHook:
     ) -> None:
         self.bank_id_from = bank_id_from
         self.conversation_id_from = conversation_id_from
+        self.tags_from = tags_from
+        self._key = dump_key(options.get("api_key"))
         self.memory: MemoryOperations = memory_from({"bank_id": bank_id, **options})
+        self._scoped = ScopedMemories(self.memory)
         self._automatic = AutomaticMemory(
-            memory=self.memory,
+            scoped=self._scoped,
             auto_recall=auto_recall,
             auto_retain=auto_retain,
             max_recall_results=max_recall_results,
@@ -80,33 +88,23 @@ class HindsightMemoryHook:
         """Called by the agent at either point; which one it is shows in the state."""
         messages = state.data["messages"]
         if not _is_over(state):
-            self._put(state, self._automatic.recall_block(messages, self._named(state, self.bank_id_from)))
+            self._put(state, self._automatic.recall_block(messages, self._scope(state)))
             return
         self._take(state)
-        self._automatic.store(
-            state.data["messages"],
-            bank_id=self._named(state, self.bank_id_from),
-            conversation_id=self._named(state, self.conversation_id_from),
-        )
+        self._automatic.store(state.data["messages"], self._scope(state))
 
     async def run_async(self, state: Any) -> None:
         """Async twin of :meth:`run`."""
         messages = state.data["messages"]
         if not _is_over(state):
-            block = await self._automatic.recall_block_async(messages, self._named(state, self.bank_id_from))
-            self._put(state, block)
+            self._put(state, await self._automatic.recall_block_async(messages, self._scope(state)))
             return
         self._take(state)
-        await self._automatic.store_async(
-            state.data["messages"],
-            bank_id=self._named(state, self.bank_id_from),
-            conversation_id=self._named(state, self.conversation_id_from),
-        )
+        await self._automatic.store_async(state.data["messages"], self._scope(state))
 
-    def _named(self, state: Any, name: str) -> str | None:
-        context = state.data.get("hook_context") or {}
-        value = context.get(name) or state.data.get(name)
-        return str(value) if value else None
+    def _scope(self, state: Any) -> RunScope:
+        names = {"bank_id": self.bank_id_from, "tags": self.tags_from, "conversation_id": self.conversation_id_from}
+        return RunScope.found_in(names, state.data.get("hook_context") or {}, state.data)
 
     @staticmethod
     def _put(state: Any, block: str | None) -> None:
@@ -122,11 +120,14 @@ class HindsightMemoryHook:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, without the key."""
-        options = dump_options(self.memory.options, hindsight_api_url=self.memory.handle.url)
+        options = dump_memory(self.memory)
+        if self._key:
+            options["api_key"] = self._key
         dumped: dict[str, Any] = default_to_dict(
             self,
             bank_id_from=self.bank_id_from,
             conversation_id_from=self.conversation_id_from,
+            tags_from=self.tags_from,
             auto_recall=self._automatic.auto_recall,
             auto_retain=self._automatic.auto_retain,
             max_recall_results=self._automatic.max_recall_results,
@@ -140,10 +141,23 @@ class HindsightMemoryHook:
         """The inverse of :meth:`to_dict`; the key is read from ``HINDSIGHT_API_KEY``."""
         parameters = dict(data["init_parameters"])
         arguments = {name: parameters.pop(name) for name in _OWN_ARGUMENTS if name in parameters}
+        arguments["api_key"] = load_key(parameters.pop("api_key", None))
         loaded: HindsightMemoryHook = default_from_dict(
             cls, {**data, "init_parameters": {**vars(load_options(parameters)), **arguments}}
         )
         return loaded
+
+    def flush(self, timeout: float = 10.0) -> int:
+        """Wait for what is stored in the background (``retain_async=True``), at most ``timeout`` seconds a queue.
+
+        Returns:
+            How many writes still wait.
+        """
+        return self._scoped.flush(timeout)
+
+    async def flush_async(self, timeout: float = 10.0) -> int:
+        """Async twin of :meth:`flush`."""
+        return await self._scoped.aflush(timeout)
 
     def close(self) -> None:
         """Release the HTTP session; it opens again at the next run."""

@@ -9,20 +9,18 @@ from typing import Any
 
 from haystack.dataclasses import ChatMessage
 
-from hindsight_adapter_core import (
-    ConversationLog,
-    ConversationLogs,
-    HindsightError,
-    MemoryOperations,
-    SettingsError,
-    check_template,
-)
+from hindsight_adapter_core import HindsightError, SettingsError, check_template
 
-from .messages import DEFAULT_MEMORY_PROMPT, last_user_text, memory_block, turns_of
+from .conversations import Conversations
+from .messages import DEFAULT_MEMORY_PROMPT, last_user_text, memory_block
+from .scope import RunScope, ScopedMemories
 
 __all__ = ["AutomaticMemory"]
 
 logger = logging.getLogger("hindsight_haystack")
+
+#: A run that says nothing of its memory.
+_CONFIGURED = RunScope()
 
 
 @dataclass(kw_only=True)
@@ -32,19 +30,18 @@ class AutomaticMemory:
     Failures are logged and never reach the run: an agent without its memory still answers.
 
     Attributes:
-        memory: the memory.
+        scoped: the memory.
         auto_recall, auto_retain: what is done.
         max_recall_results: how many memories a prompt gets at most.
         memory_prompt_template: holds ``{memories}``.
     """
 
-    memory: MemoryOperations
+    scoped: ScopedMemories
     auto_recall: bool = True
     auto_retain: bool = True
     max_recall_results: int = 10
     memory_prompt_template: str = DEFAULT_MEMORY_PROMPT
-    _own_log: ConversationLog = field(init=False, repr=False)
-    _named_logs: ConversationLogs = field(init=False, repr=False, default_factory=ConversationLogs)
+    conversations: Conversations = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_template(self.memory_prompt_template)
@@ -53,62 +50,47 @@ class AutomaticMemory:
                 f"max_recall_results must be a positive whole number, not {self.max_recall_results!r}; "
                 "to recall nothing, set auto_recall=False"
             )
-        document_id = self.memory.options.retain_document_id
-        self._own_log = ConversationLog.named(document_id) if document_id else self.memory.new_log()
+        self.conversations = Conversations(self.scoped)
 
-    def recall_block(self, messages: Sequence[ChatMessage], bank_id: str | None = None) -> str | None:
+    def recall_block(self, messages: Sequence[ChatMessage], scope: RunScope = _CONFIGURED) -> str | None:
         """The block for the prompt, or ``None``: switched off, no user text, nothing found, or the search failed."""
         query = last_user_text(messages)
         if not self.auto_recall or query is None:
             return None
         try:
-            found = self.memory.recall(query, bank_id=bank_id)
+            found = self.scoped.tagged(scope.tag_names()).recall(query, bank_id=scope.bank())
         except HindsightError as error:
             self._note(error)
             return None
         return memory_block(found, self.memory_prompt_template, self.max_recall_results)
 
-    async def recall_block_async(self, messages: Sequence[ChatMessage], bank_id: str | None = None) -> str | None:
+    async def recall_block_async(self, messages: Sequence[ChatMessage], scope: RunScope = _CONFIGURED) -> str | None:
         """Async twin of :meth:`recall_block`."""
         query = last_user_text(messages)
         if not self.auto_recall or query is None:
             return None
         try:
-            found = await self.memory.arecall(query, bank_id=bank_id)
+            found = await self.scoped.tagged(scope.tag_names()).arecall(query, bank_id=scope.bank())
         except HindsightError as error:
             self._note(error)
             return None
         return memory_block(found, self.memory_prompt_template, self.max_recall_results)
 
-    def store(
-        self, messages: Sequence[ChatMessage], *, conversation_id: str | None = None, bank_id: str | None = None
-    ) -> None:
+    def store(self, messages: Sequence[ChatMessage], scope: RunScope = _CONFIGURED) -> None:
         """Append the new turns among ``messages`` to the conversation's document."""
         if not self.auto_retain:
             return
         try:
-            self.memory.store_turns(
-                self._log(conversation_id, bank_id),
-                turns_of(messages),
-                bank_id=bank_id,
-                templates=(self.memory_prompt_template,),
-            )
+            self.conversations.store(messages, scope, templates=(self.memory_prompt_template,))
         except HindsightError as error:
             self._note(error)
 
-    async def store_async(
-        self, messages: Sequence[ChatMessage], *, conversation_id: str | None = None, bank_id: str | None = None
-    ) -> None:
+    async def store_async(self, messages: Sequence[ChatMessage], scope: RunScope = _CONFIGURED) -> None:
         """Async twin of :meth:`store`."""
         if not self.auto_retain:
             return
         try:
-            await self.memory.astore_turns(
-                self._log(conversation_id, bank_id),
-                turns_of(messages),
-                bank_id=bank_id,
-                templates=(self.memory_prompt_template,),
-            )
+            await self.conversations.store_async(messages, scope, templates=(self.memory_prompt_template,))
         except HindsightError as error:
             self._note(error)
 
@@ -116,15 +98,6 @@ class AutomaticMemory:
         # A copy is another holder with a conversation of its own: two writers of one document would be taken for one.
         values = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
         return _rebuild, (values,)
-
-    def _log(self, conversation_id: str | None, bank_id: str | None) -> ConversationLog:
-        bank = self.memory.settings.bank(bank_id)
-        if conversation_id is not None:
-            return self._named_logs.get(bank, conversation_id)
-        if bank == self.memory.settings.bank_id:
-            return self._own_log
-        # Another bank is another conversation; its document is this memory's, in that bank.
-        return self._named_logs.get(bank, self._own_log.document_id, fresh=True)
 
     def _note(self, error: HindsightError) -> None:
         logger.error("%s", error)

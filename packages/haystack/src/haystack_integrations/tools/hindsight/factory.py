@@ -8,9 +8,18 @@ from typing import Any
 
 from haystack.tools.tool import Tool
 
-from hindsight_adapter_core import Deadlines, MemoryOperations, MemoryOptions, open_memory, select_tools
+from hindsight_adapter_core import (
+    Deadlines,
+    DeliveryOptions,
+    MemoryOperations,
+    MemoryOptions,
+    open_memory,
+    select_tools,
+)
 from hindsight_haystack._client import PACKAGE
 
+from .saving import key_text
+from .scope import ScopedMemories
 from .tool import HindsightTool
 
 __all__ = ["build_tools", "create_hindsight_tools", "memory_from"]
@@ -20,7 +29,7 @@ _OPTION_NAMES = frozenset(field.name for field in fields(MemoryOptions))
 
 def create_hindsight_tools(  # noqa: PLR0913 - the documented signature
     *,
-    bank_id: str,
+    bank_id: str | None,
     client: Any = None,
     hindsight_api_url: str | None = None,
     api_key: Any = None,
@@ -49,6 +58,8 @@ def create_hindsight_tools(  # noqa: PLR0913 - the documented signature
     tag_groups: list[dict[str, Any]] | None = None,
     min_scores: dict[str, float] | None = None,
     deadlines: Deadlines | None = None,
+    delivery: DeliveryOptions | None = None,
+    inputs_from_state: Mapping[str, str] | None = None,
 ) -> list[Tool]:
     """The memory tools of one bank: ``retain_memory``, ``recall_memory``, ``reflect_on_memory``, in that order.
 
@@ -56,7 +67,7 @@ def create_hindsight_tools(  # noqa: PLR0913 - the documented signature
     first call of a tool.
 
     Args:
-        bank_id: the memory bank, usually one per user.
+        bank_id: the memory bank, usually one per user; ``None`` when every run brings its own.
         client: a ``hindsight_client.Hindsight`` of yours; its settings are used, it stays yours to close.
         hindsight_api_url: server address, without a ``client``.
         api_key: bearer key (text or a Haystack ``Secret``), without a ``client``.
@@ -78,11 +89,14 @@ def create_hindsight_tools(  # noqa: PLR0913 - the documented signature
         mission: what the bank is for; given one, the bank is created before its first use.
         include_retain, include_recall, include_reflect: leave tools out.
         raise_on_error: make failures real tool failures instead of sentences.
-        retain_async: do not wait for the extraction; the next recall may not see the memory yet.
+        retain_async: store in the background; the next recall may not see the memory yet.
         source_tag: also tag what is stored with ``source:haystack``.
         tag_groups: boolean tag filter, instead of ``recall_tags``.
         min_scores: score floors of recall, e.g. ``{"final": 0.2}``.
         deadlines: time limits per operation, in seconds.
+        delivery: bounds and pauses of the background queue.
+        inputs_from_state: agent state keys for ``"bank_id"`` and ``"tags"``, e.g. ``{"user_id": "bank_id"}``. Tags of
+            a run are added to what it stores, and recall and reflect filter by them.
 
     Raises:
         SettingsError: a value is out of its range; the text names it.
@@ -93,23 +107,27 @@ def create_hindsight_tools(  # noqa: PLR0913 - the documented signature
         ['retain_memory', 'recall_memory', 'reflect_on_memory']
     """
     arguments = dict(locals())
-    return list(build_tools(memory_from(arguments), arguments))
+    return list(build_tools(ScopedMemories(memory_from(arguments)), arguments))
 
 
 def memory_from(arguments: Mapping[str, Any]) -> MemoryOperations:
     """A memory from the arguments of the factory, the wrapper or the hook; other names are passed over."""
     options = MemoryOptions(**{name: value for name, value in arguments.items() if name in _OPTION_NAMES})
-    key: Any = arguments.get("api_key")
     return open_memory(
         PACKAGE,
         options,
         client=arguments.get("client"),
-        api_key=key.resolve_value() if hasattr(key, "resolve_value") else key,
+        api_key=key_text(arguments.get("api_key")),
         raise_on_error=arguments.get("raise_on_error", False),
     )
 
 
-def build_tools(memory: MemoryOperations, arguments: Mapping[str, Any]) -> list[HindsightTool]:
+def build_tools(memories: ScopedMemories, arguments: Mapping[str, Any]) -> list[HindsightTool]:
     """The tools that ``include_retain``, ``include_recall`` and ``include_reflect`` leave in."""
     included = {name: value for name, value in arguments.items() if name.startswith("include_")}
-    return [HindsightTool(spec, memory) for spec in select_tools(**included)]
+    return [
+        HindsightTool(
+            spec, memories, inputs_from_state=arguments.get("inputs_from_state"), api_key=arguments.get("api_key")
+        )
+        for spec in select_tools(**included)
+    ]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from haystack.core.serialization import generate_qualified_class_name
 from haystack.dataclasses import ChatMessage
 
-from hindsight_adapter_core import Deadlines, MemoryOperations, dump_options, load_options
+from hindsight_adapter_core import Deadlines, DeliveryOptions, MemoryOperations, load_options
 
 from .automatic import AutomaticMemory
 from .compat import Toolset
 from .factory import build_tools, memory_from
 from .messages import DEFAULT_MEMORY_PROMPT
 from .runs import prepare_run, remembers_by_hook
+from .saving import dump_key, dump_memory, load_key
+from .scope import RunScope, ScopedMemories, check_inputs_from_state
 
 __all__ = ["HindsightMemoryWrapper"]
 
@@ -56,7 +60,7 @@ class HindsightMemoryWrapper(Toolset):
     def __init__(  # noqa: PLR0913 - the documented signature
         self,
         *,
-        bank_id: str,
+        bank_id: str | None,
         client: Any = None,
         hindsight_api_url: str | None = None,
         api_key: Any = None,
@@ -89,18 +93,23 @@ class HindsightMemoryWrapper(Toolset):
         tag_groups: list[dict[str, Any]] | None = None,
         min_scores: dict[str, float] | None = None,
         deadlines: Deadlines | None = None,
+        delivery: DeliveryOptions | None = None,
+        inputs_from_state: Mapping[str, str] | None = None,
     ) -> None:
         arguments = dict(locals())
         self._arguments = {name: arguments[name] for name in _OWN_ARGUMENTS}
+        self._state_keys = check_inputs_from_state(inputs_from_state)
+        self._key = dump_key(api_key)
         self.memory: MemoryOperations = memory_from(arguments)
+        self._scoped = ScopedMemories(self.memory)
         self._automatic = AutomaticMemory(
-            memory=self.memory,
+            scoped=self._scoped,
             auto_recall=auto_recall,
             auto_retain=auto_retain,
             max_recall_results=max_recall_results,
             memory_prompt_template=memory_prompt_template,
         )
-        super().__init__(tools=list(build_tools(self.memory, arguments)))
+        super().__init__(tools=list(build_tools(self._scoped, arguments)))
 
     def run(
         self,
@@ -121,17 +130,19 @@ class HindsightMemoryWrapper(Toolset):
             system_prompt: base prompt of this run, taken literally; default the agent's own.
             conversation_id: which conversation this is, for storing; also its document id. By default everything
                 that this toolset stores is one conversation.
-            **kwargs: passed on.
+            **kwargs: passed on. Those that are state keys of ``inputs_from_state`` also say which bank and tags this
+                run recalls from and stores with.
 
         Returns:
             What ``agent.run`` returns; the memory block is not among its messages.
         """
         by_hook = remembers_by_hook(agent)
-        block = None if by_hook else self._automatic.recall_block(messages)
+        scope = self._scope(conversation_id, kwargs)
+        block = None if by_hook else self._automatic.recall_block(messages, scope)
         prepared = prepare_run(agent, system_prompt=system_prompt, block=block)
         result = prepared.run(messages, **kwargs)
         if not by_hook:
-            self._automatic.store(_conversation(messages, result), conversation_id=conversation_id)
+            self._automatic.store(_conversation(messages, result), scope)
         return result
 
     async def run_async(
@@ -145,21 +156,42 @@ class HindsightMemoryWrapper(Toolset):
     ) -> dict[str, Any]:
         """Async twin of :meth:`run`; the caller's loop is never blocked."""
         by_hook = remembers_by_hook(agent)
-        block = None if by_hook else await self._automatic.recall_block_async(messages)
+        scope = self._scope(conversation_id, kwargs)
+        block = None if by_hook else await self._automatic.recall_block_async(messages, scope)
         prepared = prepare_run(agent, system_prompt=system_prompt, block=block)
         result = await prepared.run_async(messages, **kwargs)
         if not by_hook:
-            await self._automatic.store_async(_conversation(messages, result), conversation_id=conversation_id)
+            await self._automatic.store_async(_conversation(messages, result), scope)
         return result
+
+    def _scope(self, conversation_id: str | None, arguments: Mapping[str, Any]) -> RunScope:
+        names = {name: key for key, name in self._state_keys.items()}
+        return replace(RunScope.found_in(names, arguments), conversation_id=conversation_id)
+
+    def flush(self, timeout: float = 10.0) -> int:
+        """Wait for what is stored in the background (``retain_async=True``), at most ``timeout`` seconds a queue.
+
+        Returns:
+            How many writes still wait.
+        """
+        return self._scoped.flush(timeout)
+
+    async def flush_async(self, timeout: float = 10.0) -> int:
+        """Async twin of :meth:`flush`."""
+        return await self._scoped.aflush(timeout)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, without the key."""
         data: dict[str, Any] = {
-            "backend_kwargs": dump_options(self.memory.options, hindsight_api_url=self.memory.handle.url),
+            "backend_kwargs": dump_memory(self.memory),
             **self._arguments,
         }
         if self.memory.raise_on_error:
             data["raise_on_error"] = True
+        if self._state_keys:
+            data["inputs_from_state"] = dict(self._state_keys)
+        if self._key:
+            data["api_key"] = self._key
         return {"type": generate_qualified_class_name(type(self)), "data": data}
 
     @classmethod
@@ -171,7 +203,7 @@ class HindsightMemoryWrapper(Toolset):
         """
         inner = dict(data["data"])
         options = load_options(inner.pop("backend_kwargs"))
-        return cls(**vars(options), **inner)
+        return cls(**vars(options), **{**inner, "api_key": load_key(inner.get("api_key"))})
 
     def close(self) -> None:
         """Release the HTTP session; it opens again at the next call."""

@@ -1,0 +1,5 @@
+"""The component that retrieves memories."""
+
+from .memory_retriever import HindsightMemoryRetriever
+
+__all__ = ["HindsightMemoryRetriever"]

@@ -1,0 +1,5 @@
+"""The component that writes memories."""
+
+from .memory_writer import HindsightMemoryWriter
+
+__all__ = ["HindsightMemoryWriter"]
