@@ -10,8 +10,11 @@ Start at :func:`open_memory`, which gives a :class:`MemoryOperations`; a framewo
 from .bridge import Bridge, get_bridge
 from .clients import AdapterPackage, ClientHandle, Connection, connect, lazy_client_class, resolve_connection
 from .defaults import default_number, default_text, given
+from .delivery import Delivery, DeliveryOptions, DeliveryStats
+from .documents import Documents, turns_of
 from .errors import (
     BridgeError,
+    DeliveryFullError,
     HindsightError,
     MissingBankError,
     MissingCredentialsError,
@@ -24,13 +27,22 @@ from .failures import describe_failure
 from .operations import MemoryOperations, open_memory
 from .outcomes import (
     NO_MEMORIES_TEXT,
+    QUEUED_TEXT,
     RETAINED_TEXT,
     RecalledMemory,
     RecallOutcome,
     ReflectOutcome,
     RetainOutcome,
 )
-from .rendering import MEMORIES_PLACEHOLDER, check_template, fill_template, memory_lines, memory_texts
+from .rendering import (
+    MEMORIES_PLACEHOLDER,
+    check_template,
+    defused,
+    fence_memories,
+    fill_template,
+    memory_lines,
+    memory_texts,
+)
 from .serialization import DUMPED_OPTIONS, dump_options, load_options, safe_url, scrub
 from .settings import (
     DEFAULT_HINDSIGHT_API_URL,
@@ -52,7 +64,6 @@ from .turns import (
     ConversationLogs,
     Turn,
     clean_turn,
-    fence_memories,
     new_document_id,
     new_session_id,
     now_iso,
@@ -72,6 +83,7 @@ __all__ = [
     "HINDSIGHT_BANK_ID_ENV",
     "MEMORIES_PLACEHOLDER",
     "NO_MEMORIES_TEXT",
+    "QUEUED_TEXT",
     "RECALL_TOOL",
     "REFLECT_TOOL",
     "RETAINED_TEXT",
@@ -87,6 +99,11 @@ __all__ = [
     "ConversationLog",
     "ConversationLogs",
     "Deadlines",
+    "Delivery",
+    "DeliveryFullError",
+    "DeliveryOptions",
+    "DeliveryStats",
+    "Documents",
     "HindsightError",
     "MemoryOperations",
     "MemoryOptions",
@@ -111,6 +128,7 @@ __all__ = [
     "connect",
     "default_number",
     "default_text",
+    "defused",
     "describe_failure",
     "dump_options",
     "fence_memories",
@@ -134,4 +152,5 @@ __all__ = [
     "stated_time",
     "strip_injected",
     "turn_content",
+    "turns_of",
 ]

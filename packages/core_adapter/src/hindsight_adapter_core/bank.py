@@ -52,6 +52,7 @@ async def _create(handle: ClientHandle, bank_id: str, mission: str, deadline: fl
         async with asyncio.timeout(deadline):
             await call_create_bank(handle.live(), bank_id, mission)
     except Exception as error:
+        # Whatever the client can raise: a bank that can't be made now must not be in the way of the operation.
         if not means_exists(error):
             logger.warning(
                 "could not create memory bank %r (%s); it is tried again at the next operation",

@@ -46,6 +46,7 @@ class Bridge:
         self._closed = False
         self._background: set[concurrent.futures.Future[Any]] = set()
         self._closers: dict[object, Callable[[], Awaitable[None]]] = {}
+        self._drainers: dict[object, Callable[[], None]] = {}
         # Re-entrant: a garbage collection inside a locked section may run a finalizer that submits work.
         self._lock = threading.RLock()
         self._thread = threading.Thread(target=self._serve, name="hindsight-bridge", daemon=True)
@@ -123,12 +124,25 @@ class Bridge:
         with self._lock:
             self._closers.pop(owner, None)
 
+    def on_drain(self, owner: object, hurry: Callable[[], None]) -> None:
+        """Register a function to run on the loop when the end of the process begins to wait for background work."""
+        with self._lock:
+            self._drainers[owner] = hurry
+
+    def off_drain(self, owner: object) -> None:
+        """Undo :meth:`on_drain`."""
+        with self._lock:
+            self._drainers.pop(owner, None)
+
     def drain(self, timeout: float = DRAIN_SECONDS) -> int:
         """Wait for background work, at most ``timeout`` seconds; returns how many pieces are still unfinished."""
         with self._lock:
             pending = set(self._background)
+            drainers = list(self._drainers.values())
         if not pending:
             return 0
+        for hurry in drainers:
+            self._loop.call_soon_threadsafe(hurry)
         return len(concurrent.futures.wait(pending, timeout=timeout).not_done)
 
     def close(self, drain_timeout: float = DRAIN_SECONDS) -> None:

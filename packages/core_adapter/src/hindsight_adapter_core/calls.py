@@ -12,12 +12,26 @@ from typing import Any
 
 from .clients import is_real_client
 
-__all__ = ["RecallCall", "ReflectCall", "RetainCall", "call_create_bank", "call_recall", "call_reflect", "call_retain"]
+__all__ = [
+    "RecallCall",
+    "ReflectCall",
+    "RetainCall",
+    "call_create_bank",
+    "call_delete_document",
+    "call_get_document",
+    "call_recall",
+    "call_reflect",
+    "call_retain",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetainCall:
-    """One item to store. ``append`` adds to the document instead of replacing it."""
+    """One item to store.
+
+    ``append`` adds to the document instead of replacing it. With ``once``, whatever the server stored earlier under the
+    same operation id counts as this item, though its time or tags differ.
+    """
 
     bank_id: str
     content: str
@@ -29,6 +43,7 @@ class RetainCall:
     metadata: dict[str, str] = field(default_factory=dict)
     append: bool = False
     retain_async: bool = False
+    once: bool = False
 
     @property
     def repeatable(self) -> bool:
@@ -38,7 +53,11 @@ class RetainCall:
 
 @dataclass(frozen=True, kw_only=True)
 class RecallCall:
-    """One search."""
+    """One search.
+
+    ``query_timestamp`` is the "now" of relative times in the query, with the user's offset. ``time_filter`` (``start``,
+    ``end``, ``on``) leaves out other times; the bundled server's extension, which a real client is made to send.
+    """
 
     bank_id: str
     query: str
@@ -50,6 +69,8 @@ class RecallCall:
     tag_groups: list[dict[str, Any]] | None = None
     min_scores: dict[str, float] | None = None
     include_entities: bool = False
+    query_timestamp: str | None = None
+    time_filter: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,13 +136,33 @@ async def call_recall(client: Any, call: RecallCall) -> Any:
         "query": call.query,
         "budget": call.budget,
         "max_tokens": call.max_tokens,
-        **_given(types=list(call.types), tag_groups=call.tag_groups, min_scores=call.min_scores),
+        **_given(
+            types=list(call.types),
+            tag_groups=call.tag_groups,
+            min_scores=call.min_scores,
+            query_timestamp=call.query_timestamp,
+        ),
     }
     if call.tags:
         arguments.update(tags=list(call.tags), tags_match=call.tags_match)
+    if call.time_filter and is_real_client(client) and _own_method(client, "arecall"):
+        return await _post_recall(client, call, arguments)
     if call.include_entities:
         arguments["include_entities"] = True
     return await _invoke(client, "recall", arguments)
+
+
+async def _post_recall(client: Any, call: RecallCall, arguments: dict[str, Any]) -> Any:
+    # The convenience method knows the API's own fields only; an extension travels in a request of our own shape.
+    from hindsight_client_api.models.recall_request import RecallRequest
+
+    class ExtendedRequest(RecallRequest):
+        def to_dict(self) -> dict[str, Any]:
+            return {**super().to_dict(), "time_filter": call.time_filter}
+
+    include: dict[str, Any] = {"entities": {} if call.include_entities else None}
+    request = ExtendedRequest.from_dict({**arguments, "include": include})
+    return await client.memory.recall_memories(call.bank_id, request, _request_timeout=client._timeout)
 
 
 async def call_reflect(client: Any, call: ReflectCall) -> Any:
@@ -136,6 +177,25 @@ async def call_reflect(client: Any, call: ReflectCall) -> Any:
     if call.tags:
         arguments.update(tags=list(call.tags), tags_match=call.tags_match)
     return await _invoke(client, "reflect", arguments)
+
+
+async def call_get_document(client: Any, bank_id: str, document_id: str) -> str | None:
+    """The text of a document; ``None`` from a client that knows no documents."""
+    documents = getattr(client, "documents", None)
+    if documents is None:
+        return None
+    found = await documents.get_document(bank_id, document_id, _request_timeout=_timeout_of(client))
+    text = getattr(found, "original_text", None)
+    return text if isinstance(text, str) else None
+
+
+async def call_delete_document(client: Any, bank_id: str, document_id: str) -> None:
+    """Delete a document."""
+    await client.documents.delete_document(bank_id, document_id, _request_timeout=_timeout_of(client))
+
+
+def _timeout_of(client: Any) -> Any:
+    return getattr(client, "_timeout", None)
 
 
 async def call_create_bank(client: Any, bank_id: str, mission: str) -> Any:

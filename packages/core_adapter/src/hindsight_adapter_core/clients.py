@@ -19,7 +19,6 @@ from typing import Any, Generic
 
 from .bridge import Bridge, get_bridge
 from .errors import MissingCredentialsError, SerializationError
-from .serialization import safe_url
 from .settings import (
     DEFAULT_HINDSIGHT_API_URL,
     HINDSIGHT_API_KEY_ENV,
@@ -30,6 +29,7 @@ from .settings import (
     Origin,
     read_api_key,
 )
+from .urls import discreet_url, safe_url
 
 __all__ = ["AdapterPackage", "ClientHandle", "Connection", "connect", "lazy_client_class", "resolve_connection"]
 
@@ -131,7 +131,7 @@ def resolve_connection(hindsight_api_url: str | None, api_key: str | None, confi
         key, key_origin = environment, "environment"
     else:
         key, key_origin = "", None
-    return Connection(url=url, api_key=key or None, url_origin=url_origin, key_origin=key_origin)
+    return Connection(url=discreet_url(url), api_key=key or None, url_origin=url_origin, key_origin=key_origin)
 
 
 def connect(

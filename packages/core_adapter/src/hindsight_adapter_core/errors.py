@@ -9,13 +9,15 @@
     ├── BridgeError (RuntimeError)      the background loop is closed, or a call would wait on itself
     ├── SerializationError (TypeError)  an object holds something that cannot be copied or pickled
     └── OperationError                  retain, recall or reflect failed
-        └── OperationTimeoutError       the deadline passed; whether the server finished is not known
+        ├── OperationTimeoutError       the deadline passed; whether the server finished is not known
+        └── DeliveryFullError           the background queue had no room: this write was not taken
 """
 
 from __future__ import annotations
 
 __all__ = [
     "BridgeError",
+    "DeliveryFullError",
     "HindsightError",
     "MissingBankError",
     "MissingCredentialsError",
@@ -72,6 +74,10 @@ class OperationError(HindsightError):
 
 class OperationTimeoutError(OperationError, TimeoutError):
     """The operation's deadline passed before an answer came."""
+
+
+class DeliveryFullError(OperationError):
+    """The background queue had no room in time; the write was not taken."""
 
 
 def _rebuild_operation_error(

@@ -8,15 +8,18 @@ from __future__ import annotations
 import concurrent.futures
 import copy
 import logging
-from collections.abc import Awaitable, Sequence
+import threading
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar, Unpack
+from typing import Any, Unpack
 
-from .bridge import get_bridge
+from .bridge import DRAIN_SECONDS, get_bridge
 from .clients import AdapterPackage, ClientHandle, connect
+from .delivery import Delivery
+from .documents import Documents
 from .errors import HindsightError, OperationError
 from .failures import describe_failure
-from .outcomes import RETAINED_TEXT, RecallOutcome, ReflectOutcome, RetainOutcome
+from .outcomes import QUEUED_TEXT, RETAINED_TEXT, RecallOutcome, ReflectOutcome, RetainOutcome
 from .requests import Requests
 from .serialization import safe_url
 from .settings import MemoryOptions, MemorySettings, resolve_settings
@@ -30,8 +33,6 @@ from .turns import (
 )
 
 __all__ = ["MemoryOperations", "open_memory"]
-
-T = TypeVar("T")
 
 
 def open_memory(
@@ -86,6 +87,8 @@ class MemoryOperations:
         )
         self.session_id = new_session_id()
         self._requests = Requests(package, handle, self.settings, self.session_id)
+        self._delivery: Delivery | None = None
+        self._delivery_lock = threading.Lock()
         self._logger = logging.getLogger(package.import_name)
 
     # -- text for models ---------------------------------------------------------------------------------------
@@ -126,10 +129,38 @@ class MemoryOperations:
 
     def retain_in_background(
         self, content: str, **item: Unpack[RetainItem]
-    ) -> concurrent.futures.Future[RetainOutcome | None]:
-        """Start storing without waiting. A failure is logged; the end of the process waits, within a bound."""
-        call = self._requests.retain_call(content, item)
-        return get_bridge().in_background(lambda: self._logged(self._requests.retain(call), "retain"))
+    ) -> concurrent.futures.Future[RetainOutcome]:
+        """Queue a text to be stored without waiting for the server; see :mod:`~hindsight_adapter_core.delivery`.
+
+        Returns:
+            A future of the outcome, which nobody needs to wait for.
+
+        Raises:
+            DeliveryFullError: the queue had no room in time; the text was not taken.
+        """
+        return self.delivery.put(self._requests.retain_call(content, item))
+
+    async def aretain_in_background(
+        self, content: str, **item: Unpack[RetainItem]
+    ) -> concurrent.futures.Future[RetainOutcome]:
+        """Async twin of :meth:`retain_in_background`."""
+        return await self.delivery.aput(self._requests.retain_call(content, item))
+
+    @property
+    def delivery(self) -> Delivery:
+        """The background queue of this memory, made at first use; see :mod:`~hindsight_adapter_core.delivery`."""
+        with self._delivery_lock:
+            if self._delivery is None:
+                self._delivery = Delivery(self._requests, self.options.delivery)
+            return self._delivery
+
+    def flush(self, timeout: float = DRAIN_SECONDS) -> int:
+        """Wait until the background queue is empty, at most ``timeout`` seconds; returns how many writes still wait."""
+        return self._delivery.flush(timeout) if self._delivery is not None else 0
+
+    async def aflush(self, timeout: float = DRAIN_SECONDS) -> int:
+        """Async twin of :meth:`flush`."""
+        return await self._delivery.aflush(timeout) if self._delivery is not None else 0
 
     def recall(self, query: str, *, bank_id: str | None = None, tags: Sequence[str] | None = None) -> RecallOutcome:
         """Search the bank. A blank query and an unknown bank find nothing.
@@ -180,7 +211,8 @@ class MemoryOperations:
         """Append what is new of a conversation to its document, one write per turn, in order.
 
         Each write carries metadata ``role`` and ``source: <framework>`` and the operation id of its turn, so that a
-        repetition is recognised. The first failure stops; the turns not stored are offered again next time.
+        repetition is recognised. The first failure stops; the turns not stored are offered again next time. With
+        ``retain_async`` the writes are queued (see :attr:`delivery`), and count as stored from then on.
 
         Args:
             log: what of the conversation is stored; moved forward.
@@ -195,7 +227,7 @@ class MemoryOperations:
         Raises:
             OperationError: a write failed.
         """
-        return get_bridge().run(lambda: self._requests.store_turns(log, turns, bank_id, templates, delta))
+        return get_bridge().run(lambda: self._store_turns(log, turns, bank_id, templates, delta))
 
     async def astore_turns(
         self,
@@ -207,11 +239,16 @@ class MemoryOperations:
         delta: bool = True,
     ) -> int:
         """Async twin of :meth:`store_turns`."""
-        return await get_bridge().arun(lambda: self._requests.store_turns(log, turns, bank_id, templates, delta))
+        return await get_bridge().arun(lambda: self._store_turns(log, turns, bank_id, templates, delta))
 
     def new_log(self) -> ConversationLog:
         """A log for a conversation that begins now, with a document id of its own."""
         return ConversationLog(document_id=new_document_id(self.session_id))
+
+    @property
+    def documents(self) -> Documents:
+        """Documents as a whole: their text, and their end."""
+        return Documents(self._requests)
 
     # -- life cycle --------------------------------------------------------------------------------------------
 
@@ -239,8 +276,17 @@ class MemoryOperations:
 
     # -- on the bridge -----------------------------------------------------------------------------------------
 
+    async def _store_turns(
+        self, log: ConversationLog, turns: Sequence[Turn], bank_id: str | None, templates: Sequence[str], delta: bool
+    ) -> int:
+        put = self.delivery.aput if self.options.retain_async else self._requests.retain
+        return await self._requests.store_turns(log, turns, bank_id, templates, delta, put=put)
+
     async def _answer(self, operation: Operation, text: str, bank_id: str | None) -> str:
         try:
+            if operation == "retain" and self.options.retain_async:
+                await self.delivery.aput(self._requests.retain_call(text, {"bank_id": bank_id}))
+                return QUEUED_TEXT
             if operation == "retain":
                 await self._requests.retain(self._requests.retain_call(text, {"bank_id": bank_id}))
                 return RETAINED_TEXT
@@ -255,13 +301,6 @@ class MemoryOperations:
             raise failure
         self._logger.error("%s", failure)
         return str(failure)
-
-    async def _logged(self, work: Awaitable[T], operation: Operation) -> T | None:
-        try:
-            return await work
-        except HindsightError as error:
-            self._logger.error("%s", error)
-            return None
 
 
 def _rebuild_operations(

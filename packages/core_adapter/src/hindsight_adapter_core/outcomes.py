@@ -9,9 +9,18 @@ from typing import Any, Self
 
 from .rendering import memory_lines, memory_texts
 
-__all__ = ["NO_MEMORIES_TEXT", "RETAINED_TEXT", "RecallOutcome", "RecalledMemory", "ReflectOutcome", "RetainOutcome"]
+__all__ = [
+    "NO_MEMORIES_TEXT",
+    "QUEUED_TEXT",
+    "RETAINED_TEXT",
+    "RecallOutcome",
+    "RecalledMemory",
+    "ReflectOutcome",
+    "RetainOutcome",
+]
 
 RETAINED_TEXT = "Memory stored successfully."
+QUEUED_TEXT = "Memory accepted; it is being stored in the background."
 NO_MEMORIES_TEXT = "No relevant memories found."
 
 

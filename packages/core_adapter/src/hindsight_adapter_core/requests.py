@@ -9,7 +9,16 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from .bank import ensure_bank, forget_bank
-from .calls import RecallCall, ReflectCall, RetainCall, call_recall, call_reflect, call_retain
+from .calls import (
+    RecallCall,
+    ReflectCall,
+    RetainCall,
+    call_delete_document,
+    call_get_document,
+    call_recall,
+    call_reflect,
+    call_retain,
+)
 from .clients import AdapterPackage, ClientHandle
 from .errors import OperationError
 from .failures import describe_failure
@@ -42,6 +51,11 @@ class Requests:
         self._session_id = session_id
         self._logger = logging.getLogger(package.import_name)
 
+    @property
+    def logger_name(self) -> str:
+        """The framework package's logger."""
+        return self._package.import_name
+
     def retain_call(self, content: str, item: RetainItem) -> RetainCall:
         """The request of one write, ids included."""
         return retain_call(self._settings, self._package.framework, self._session_id, content, item)
@@ -56,9 +70,14 @@ class Requests:
 
     async def retain(self, call: RetainCall) -> RetainOutcome:
         """Store one item."""
-        response = await self._send(
-            "retain", call.bank_id, lambda client: call_retain(client, call), repeatable=call.repeatable
-        )
+        try:
+            response = await self._send(
+                "retain", call.bank_id, lambda client: call_retain(client, call), repeatable=call.repeatable
+            )
+        except OperationError as error:
+            if not call.once or not _stored_before(error):
+                raise
+            return RetainOutcome(document_id=call.document_id, operation_id=call.operation_id, items=0)
         items = getattr(response, "items_count", 1)
         return RetainOutcome(
             document_id=call.document_id,
@@ -89,9 +108,16 @@ class Requests:
         return ReflectOutcome(text=text if isinstance(text, str) else "", structured_output=structured, raw=response)
 
     async def store_turns(
-        self, log: ConversationLog, turns: Sequence[Turn], bank_id: str | None, templates: Sequence[str], delta: bool
+        self,
+        log: ConversationLog,
+        turns: Sequence[Turn],
+        bank_id: str | None,
+        templates: Sequence[str],
+        delta: bool,
+        *,
+        put: Callable[[RetainCall], Awaitable[object]],
     ) -> int:
-        """Append what is new, in order; the first failure stops."""
+        """Append what is new, in order, each turn by ``put``; the first failure stops."""
         bank = self._settings.bank(bank_id)
         stored = 0
         async with log.exclusive():
@@ -101,13 +127,20 @@ class Requests:
             waiting = [(turn, clean) for turn in new if (clean := clean_turn(turn, templates)) is not None]
             for position, (turn, clean) in enumerate(waiting):
                 log.owe([later for later, _ in waiting[position:]])
-                await self.retain(self._turn_call(log, clean, bank))
+                try:
+                    await put(self._turn_call(log, clean, bank))
+                except OperationError as error:
+                    # The id is made of place and words: a write of ours whose answer was lost has it stored.
+                    if not _stored_before(error):
+                        raise
                 log.advance(turn)
                 stored += 1
         return stored
 
     def _turn_call(self, log: ConversationLog, turn: Turn, bank_id: str) -> RetainCall:
-        timed = turn if turn.timestamp else replace(turn, timestamp=now_iso())
+        # Offered again, a turn must be the same request to the second, or a server would take it for another.
+        log.owed_at = turn.timestamp or log.owed_at or now_iso()
+        timed = replace(turn, timestamp=log.owed_at)
         return self.retain_call(
             turn_content(timed),
             {
@@ -119,6 +152,24 @@ class Requests:
                 "operation_id": operation_id_for(bank_id, log.document_id, log.next_index, turn.text),
             },
         )
+
+    async def document_text(self, bank_id: str | None, document_id: str) -> str | None:
+        """The text of a document as it was stored; ``None`` when there is none."""
+        bank = self._settings.bank(bank_id)
+        return await self._of_document("recall", bank, lambda client: call_get_document(client, bank, document_id))
+
+    async def delete_document(self, bank_id: str | None, document_id: str) -> None:
+        """Delete a document and its memories; no error when there is none."""
+        bank = self._settings.bank(bank_id)
+        await self._of_document("retain", bank, lambda client: call_delete_document(client, bank, document_id))
+
+    async def _of_document(self, operation: Operation, bank_id: str, call: Callable[[Any], Awaitable[T]]) -> T | None:
+        try:
+            return await self._send(operation, bank_id, call)
+        except OperationError as error:
+            if getattr(error.__cause__, "status", None) != 404:
+                raise
+            return None
 
     async def _send(
         self, operation: Operation, bank_id: str, call: Callable[[Any], Awaitable[T]], *, repeatable: bool = True
@@ -134,5 +185,12 @@ class Requests:
             async with asyncio.timeout_at(deadline_at):
                 return await with_retries(lambda: call(client), repeatable=repeatable, deadline_at=deadline_at)
         except Exception as error:
+            # Whatever a client can raise becomes the one documented failure, with its cause.
             self._logger.debug("%s failed", operation, exc_info=True)
             raise describe_failure(operation, error, seconds=seconds, secret=self._handle.secret) from error
+
+
+def _stored_before(error: OperationError) -> bool:
+    """True when the server refused a write because its operation id stands for one that it has done."""
+    cause = error.__cause__
+    return getattr(cause, "status", None) == 409 and "used before" in f"{getattr(cause, 'body', '')}{cause}"

@@ -42,6 +42,7 @@ async def with_retries(send: Callable[[], Awaitable[T]], *, repeatable: bool, de
         try:
             return await send()
         except Exception as error:
+            # Not swallowed: only what names itself as passing is waited for, anything else is raised again.
             wait = _wait_before_retry(error, attempt, repeatable=repeatable)
             if wait is None or loop.time() + wait >= deadline_at:
                 raise

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from .errors import SettingsError
 from .settings import Deadlines, MemoryOptions
+from .urls import safe_url
 
 __all__ = ["DUMPED_OPTIONS", "dump_options", "load_options", "safe_url", "scrub"]
 
@@ -74,14 +74,6 @@ def load_options(data: Mapping[str, Any]) -> MemoryOptions:
     if isinstance(values.get("deadlines"), Mapping):
         values["deadlines"] = Deadlines(**values["deadlines"])
     return MemoryOptions(**values)
-
-
-def safe_url(url: str) -> str:
-    """The address without user name and password."""
-    parts = urlsplit(url)
-    if "@" not in parts.netloc:
-        return url
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def scrub(text: str, *secrets: str | None) -> str:

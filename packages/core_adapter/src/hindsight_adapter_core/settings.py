@@ -11,9 +11,13 @@ import os
 import threading
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, InitVar, dataclass, field, fields, replace
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 from .errors import MissingBankError, SettingsError
+from .urls import discreet_url
+
+if TYPE_CHECKING:
+    from .delivery import DeliveryOptions
 
 __all__ = [
     "DEFAULT_HINDSIGHT_API_URL",
@@ -102,6 +106,7 @@ class AdapterConfig:
 
     def __post_init__(self, api_key: str | None) -> None:
         object.__setattr__(self, "_api_key", api_key)
+        object.__setattr__(self, "hindsight_api_url", discreet_url(self.hindsight_api_url))
         check_choice("budget", self.budget, BUDGETS)
         check_choice("recall_tags_match", self.recall_tags_match, TAGS_MATCHES)
         check_positive("max_tokens", self.max_tokens)
@@ -233,7 +238,9 @@ class MemoryOptions:
         reflect_tags, reflect_tags_match: filter of reflect; default the recall filter.
         mission: what the bank is for.
         source_tag: also tag what is stored with ``source:<framework>``.
-        retain_async: store without waiting for the extraction; the next recall may not see it yet.
+        retain_async: store in the background: writes are queued, and the server is asked not to wait for the
+            extraction. The next recall may not see them yet.
+        delivery: bounds and pauses of that queue, a :class:`~hindsight_adapter_core.DeliveryOptions`.
         tag_groups: boolean tag filter of recall and reflect, instead of ``recall_tags``.
         min_scores: score floors of recall, e.g. ``{"final": 0.2}``.
         deadlines: per-operation time limits.
@@ -262,10 +269,13 @@ class MemoryOptions:
     tag_groups: list[dict[str, Any]] | None = None
     min_scores: dict[str, float] | None = None
     deadlines: Deadlines | None = None
+    delivery: DeliveryOptions | None = None
 
     def __post_init__(self) -> None:
         if self.bank_id is not None and (not isinstance(self.bank_id, str) or not self.bank_id.strip()):
             raise SettingsError(f"bank_id must be a non-empty string, not {self.bank_id!r}")
+        if self.hindsight_api_url is not None:
+            object.__setattr__(self, "hindsight_api_url", discreet_url(self.hindsight_api_url))
         check_choice("budget", self.budget, BUDGETS)
         for name in ("recall_tags_match", "reflect_tags_match"):
             check_choice(name, getattr(self, name), TAGS_MATCHES)

@@ -22,14 +22,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from .rendering import MEMORIES_PLACEHOLDER
+from .rendering import FENCE_CLOSE, FENCE_OPEN, MEMORIES_PLACEHOLDER
 
 __all__ = [
     "ConversationLog",
     "ConversationLogs",
     "Turn",
     "clean_turn",
-    "fence_memories",
     "new_document_id",
     "new_session_id",
     "now_iso",
@@ -42,8 +41,10 @@ __all__ = [
 STORED_ROLES = frozenset({"user", "assistant"})
 
 _OPERATION_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "hindsight-adapter-core/operation")
-_FENCE_OPEN, _FENCE_CLOSE = "<hindsight_memories>", "</hindsight_memories>"
-_FENCED = re.compile(re.escape(_FENCE_OPEN) + r".*?(?:" + re.escape(_FENCE_CLOSE) + r"|\Z)", re.DOTALL)
+_FENCED = re.compile(
+    f"{re.escape(FENCE_OPEN)}.*?(?:{re.escape(FENCE_CLOSE)}|\\Z)|<MEMORY_SNAPSHOT>.*?(?:</MEMORY_SNAPSHOT>|\\Z)",
+    re.DOTALL,
+)
 _REASONING = re.compile(r"<(think|thinking|reasoning|system-reminder)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _TRACE_LINE = re.compile(r"^[ \t]*(?:Thought|Action|Action Input|Observation)[ \t]*:", re.MULTILINE)
 _ANSWER_LINE = re.compile(r"^[ \t]*(?:Final[ \t]+)?Answer[ \t]*:", re.MULTILINE)
@@ -59,12 +60,14 @@ class Turn:
         text: what was said.
         name: who said it, when the framework knows.
         timestamp: ISO 8601 with offset; when it was said. ``None``: now, at the time of storing.
+        message_id: the framework's id of the message, kept with the turn so that another process knows it again.
     """
 
     role: str
     text: str
     name: str | None = None
     timestamp: str | None = None
+    message_id: str | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -101,12 +104,6 @@ def new_document_id(session_id: str) -> str:
 def operation_id_for(bank_id: str, document_id: str, index: int | str, text: str) -> str:
     """The id that makes a repeated write a no-op: UUIDv5 of (bank, document, turn index, text)."""
     return str(uuid.uuid5(_OPERATION_NAMESPACE, "\x00".join((bank_id, document_id, str(index), text))))
-
-
-def fence_memories(text: str) -> str:
-    """Wrap a memory block in marks that :func:`clean_turn` recognises and removes, should it come back."""
-    inner = text.replace(_FENCE_OPEN, "").replace(_FENCE_CLOSE, "")
-    return f"{_FENCE_OPEN}\n{inner}\n{_FENCE_CLOSE}"
 
 
 def strip_injected(text: str, templates: Iterable[str] = ()) -> str:
@@ -153,12 +150,14 @@ def _final_answer(text: str) -> str:
 
 
 def turn_content(turn: Turn) -> str:
-    """The turn as retained: a JSON array of one element that carries role, name, words and time."""
+    """The turn as retained: a JSON array of one element that carries role, name, words, time and message id."""
     element: dict[str, str] = {"role": turn.role}
     if turn.name:
         element["name"] = turn.name
     element["content"] = turn.text
     element["timestamp"] = turn.timestamp or now_iso()
+    if turn.message_id:
+        element["id"] = turn.message_id
     return json.dumps([element], ensure_ascii=False)
 
 
@@ -177,12 +176,14 @@ class ConversationLog:
         next_index: index of the next turn to be stored.
         recent: fingerprints of the newest turns stored (or met before the first), the oldest first.
         owed: fingerprint of the first turn that should have been stored but was not.
+        owed_at: the time given to that turn when it was first offered, so that it is offered again unchanged.
     """
 
     document_id: str
     next_index: int = 0
     recent: tuple[str, ...] = ()
     owed: str | None = None
+    owed_at: str | None = None
     _guard: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = field(default=None, init=False, repr=False)
     _process_id: int = field(default_factory=os.getpid, init=False, repr=False)
 
@@ -232,7 +233,10 @@ class ConversationLog:
             place = self._place_in(prints[:last_user])
             start = _first_in_a_row(turns, last_user) if place is None else place + 1
         if self.owed in prints:
-            start = min(start, len(prints) - 1 - prints[::-1].index(self.owed))
+            owed = len(prints) - 1 - prints[::-1].index(self.owed)
+            # Right behind the newest stored turn: the same run again, of which the first turns are stored.
+            same_run = owed > 0 and prints[owed - 1] == self.last
+            start = owed if same_run else min(start, owed)
         return list(turns[start:])
 
     def _place_in(self, prints: Sequence[str]) -> int | None:
@@ -249,15 +253,25 @@ class ConversationLog:
         if not self.recent:
             self.recent = tuple(turn.fingerprint for turn in turns)[-_REMEMBERED:]
 
+    def resume(self, stored: Sequence[Turn]) -> None:
+        """Go on after ``stored``, the turns that the document holds already: whoever wrote them."""
+        prints = tuple(turn.fingerprint for turn in stored)
+        if prints:
+            self.recent = prints[-_REMEMBERED:]
+        if self.owed in prints:
+            self.owed = self.owed_at = None
+
     def owe(self, turns: Sequence[Turn]) -> None:
         """Note that ``turns`` are to be stored, so that they are offered again if that fails."""
-        self.owed = turns[0].fingerprint if turns else None
+        first = turns[0].fingerprint if turns else None
+        if first != self.owed:
+            self.owed, self.owed_at = first, None
 
     def advance(self, turn: Turn) -> None:
         """Note that ``turn`` is stored."""
         self.next_index += 1
         self.recent = (*self.recent, turn.fingerprint)[-_REMEMBERED:]
-        self.owed = None
+        self.owed = self.owed_at = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a framework's own state."""
@@ -266,6 +280,7 @@ class ConversationLog:
             "next_index": self.next_index,
             "recent": list(self.recent),
             "owed": self.owed,
+            "owed_at": self.owed_at,
         }
 
     @classmethod
@@ -276,6 +291,7 @@ class ConversationLog:
             next_index=data["next_index"],
             recent=tuple(data.get("recent") or ()),
             owed=data.get("owed"),
+            owed_at=data.get("owed_at"),
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ConversationLog:

@@ -46,25 +46,35 @@ class FakeBank:
     Attributes:
         mission: as set at creation.
         facts: in the order of arrival.
-        operation_ids: ids of writes done; a write with one of them again is acknowledged and not repeated.
+        operation_ids: ids of writes done, and what they wrote; the same write again is acknowledged and not repeated.
+        parts: what was written to each document, in order.
     """
 
     mission: str | None = None
     facts: list[FakeFact] = field(default_factory=list)
-    operation_ids: set[str] = field(default_factory=set)
+    operation_ids: dict[str, str] = field(default_factory=dict)
+    parts: dict[str, list[str]] = field(default_factory=dict)
 
     def retain(self, body: dict[str, Any]) -> int:
-        """Store the items of a retain body; returns how many."""
+        """Store the items of a retain body; returns how many.
+
+        Raises:
+            ValueError: the operation id stands for another write.
+        """
         operation_id = body.get("operation_id")
         items: list[dict[str, Any]] = body["items"]
+        written = json.dumps(items, sort_keys=True)
         if operation_id in self.operation_ids:
+            if self.operation_ids[operation_id] != written:
+                raise ValueError(f"Operation id '{operation_id}' was used before with another content.")
             return len(items)
         if operation_id:
-            self.operation_ids.add(operation_id)
+            self.operation_ids[operation_id] = written
         for item in items:
             document_id = item.get("document_id") or str(uuid.uuid4())
             if item.get("update_mode") != "append":
-                self.facts = [fact for fact in self.facts if fact.document_id != document_id]
+                self.forget(document_id)
+            self.parts.setdefault(document_id, []).append(_as_text(item["content"]))
             for text, said_at in _utterances(item["content"]):
                 self.facts.append(
                     FakeFact(
@@ -78,15 +88,43 @@ class FakeBank:
                 )
         return len(items)
 
+    def forget(self, document_id: str) -> None:
+        """Take a document and its facts away."""
+        self.facts = [fact for fact in self.facts if fact.document_id != document_id]
+        self.parts.pop(document_id, None)
+
+    def text(self, document_id: str) -> str | None:
+        """A document's text: arrays that were appended to one another are one array, other parts are lines."""
+        parts = self.parts.get(document_id)
+        if parts is None:
+            return None
+        try:
+            arrays = [json.loads(part) for part in parts]
+        except ValueError:
+            return "\n".join(parts)
+        if not all(isinstance(array, list) for array in arrays):
+            return "\n".join(parts)
+        return json.dumps([element for array in arrays for element in array], ensure_ascii=False)
+
     def recall(self, body: dict[str, Any]) -> list[FakeFact]:
         """Facts that share a word with the query, most shared words first, then the newest first."""
         wanted = set(_WORD.findall(body["query"].lower()))
-        visible = [fact for fact in self.facts if _tags_match(fact.tags, body.get("tags"), body.get("tags_match"))]
+        groups = body.get("tag_groups") or ()
+        visible = [
+            fact
+            for fact in self.facts
+            if _tags_match(fact.tags, body.get("tags"), body.get("tags_match"))
+            and all(_group_matches(fact.tags, group) for group in groups)
+        ]
         scored = [
             (len(wanted & set(_WORD.findall(fact.text.lower()))), position, fact)
             for position, fact in enumerate(visible)
         ]
         return [fact for score, _, fact in sorted(scored, key=lambda s: (-s[0], -s[1])) if score]
+
+
+def _as_text(content: Any) -> str:
+    return content if isinstance(content, str) else json.dumps(content)
 
 
 def _utterances(content: Any) -> list[tuple[str, str | None]]:
@@ -109,3 +147,13 @@ def _tags_match(own: list[str], asked: list[str] | None, mode: str | None) -> bo
     if not own:
         return mode in (None, "any", "all")
     return set(asked) <= set(own) if mode in ("all", "all_strict") else bool(set(asked) & set(own))
+
+
+def _group_matches(own: list[str], group: dict[str, Any]) -> bool:
+    if "and" in group:
+        return all(_group_matches(own, one) for one in group["and"])
+    if "or" in group:
+        return any(_group_matches(own, one) for one in group["or"])
+    if "not" in group:
+        return not _group_matches(own, group["not"])
+    return _tags_match(own, group.get("tags"), group.get("match") or "any_strict")

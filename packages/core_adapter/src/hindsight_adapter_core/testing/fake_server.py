@@ -211,7 +211,10 @@ class FakeHindsight:
             name = request.bank_id
             return 200, {"bank_id": name, "name": name, "disposition": traits, "mission": bank.mission or ""}
         if request.operation == "retain":
-            count = bank.retain(request.body)
+            try:
+                count = bank.retain(request.body)
+            except ValueError as error:
+                return 409, {"detail": str(error)}
             asynchronous = bool(request.body.get("async"))
             return 200, {"success": True, "bank_id": request.bank_id, "items_count": count, "async": asynchronous}
         found = bank.recall(request.body)
@@ -227,7 +230,28 @@ class FakeHindsight:
             return 200, {"api_version": "1.1.0", "features": {}}
         if request.path == "/health":
             return 200, {"status": "healthy"}
-        return 404, {"detail": "not served by the fake"}
+        bank, document_id = self.banks.get(request.bank_id), request.path.partition("/documents/")[2]
+        text = bank.text(document_id) if bank and document_id else None
+        if bank is None or text is None:
+            return 404, {"detail": "not served by the fake, or not there"}
+        if request.method == "DELETE":
+            bank.forget(document_id)
+            gone = {"success": True, "message": "deleted", "document_id": document_id, "memory_units_deleted": 0}
+            return 200, gone
+        return 200, _document(request.bank_id, document_id, text)
+
+
+def _document(bank_id: str, document_id: str, text: str) -> dict[str, Any]:
+    long_ago = "2020-01-01T00:00:00+00:00"
+    return {
+        "id": document_id,
+        "bank_id": bank_id,
+        "original_text": text,
+        "content_hash": None,
+        "created_at": long_ago,
+        "updated_at": long_ago,
+        "memory_unit_count": 0,
+    }
 
 
 async def _record(request: web.Request) -> RecordedRequest:

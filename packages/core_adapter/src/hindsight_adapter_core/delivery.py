@@ -1,0 +1,310 @@
+"""Retention in the background: a bounded queue that keeps what it took until the server has it.
+
+* **Order.** What goes to one document goes one after the other; documents go side by side, a few at a time.
+* **Ids.** A write is fully made when it is queued. Every try sends the same document id and operation id, so that a
+  server which keeps operation ids (the bundled one does) stores it once, also when an answer was lost. Against another
+  server a lost answer may store an appended turn twice; a replaced document never.
+* **Service down or slow.** The write stays queued and is tried again, with growing pauses, for as long as the process
+  lives. The first failure of a write is logged as a warning.
+* **Refused for good** (HTTP 4xx that no repetition cures, no key): dropped, logged as an error, counted, told to
+  ``on_failure`` and to who waits for the ticket. Failures are never silent.
+* **Queue full.** ``put`` waits for room, at most ``put_seconds``, and then raises :class:`DeliveryFullError`: the
+  caller knows that this one was not taken.
+* **End of the process.** A normal exit waits for the queue, within
+  :data:`~hindsight_adapter_core.bridge.DRAIN_SECONDS`; pauses between tries are cut short. What is left is logged
+  with its number and, with ``spool_path``, written to a file that the next process delivers. A kill (SIGKILL, power)
+  loses at most what was queued: ``max_items`` writes, usually those of the last moments.
+* **Fork.** The parent delivers what it queued; a child begins with an empty queue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import logging
+import os
+import random
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .bridge import DRAIN_SECONDS, get_bridge
+from .calls import RetainCall
+from .errors import DeliveryFullError, HindsightError, OperationError, SettingsError
+from .failures import FAILURE_PREFIXES
+from .outcomes import RetainOutcome
+from .spool import Spool
+
+if TYPE_CHECKING:
+    from .requests import Requests
+
+__all__ = ["Delivery", "DeliveryOptions", "DeliveryStats"]
+
+Ticket = concurrent.futures.Future[RetainOutcome]
+
+#: Answers that a later try may well not meet again.
+_PASSING = frozenset({401, 403, 408, 423, 425, 429})
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliveryOptions:
+    """How background writes are queued and repeated.
+
+    Attributes:
+        max_items: writes that may wait at a time, and so the most that a kill can lose; default 1,000.
+        put_seconds: how long to wait for room in a full queue; default 5, 0 does not wait.
+        parallel: documents written side by side; default 4.
+        first_pause, longest_pause: seconds between tries; doubled each time, spread at random. Default 0.5 and 30.
+        give_up_after: tries after which a write that meets 401 or 403 is dropped; default 5.
+        spool_path: file for what a normal exit could not deliver; default none. It holds the texts, readable by its
+            owner only; two running processes must not share one.
+        on_failure: called with (document id, error) for each dropped write, on the memory loop: it must be quick.
+    """
+
+    max_items: int = 1000
+    put_seconds: float = 5.0
+    parallel: int = 4
+    first_pause: float = 0.5
+    longest_pause: float = 30.0
+    give_up_after: int = 5
+    spool_path: str | Path | None = None
+    on_failure: Callable[[str, HindsightError], None] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("max_items", "parallel", "give_up_after"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"delivery.{name} must be 1 or more, not {getattr(self, name)!r}")
+        if self.put_seconds < 0 or not 0 < self.first_pause <= self.longest_pause:
+            raise SettingsError("delivery: put_seconds must be 0 or more, and 0 < first_pause <= longest_pause")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliveryStats:
+    """Counts since the start of the process: ``waiting`` now, ``delivered``, ``retries`` made, ``dropped`` for good."""
+
+    waiting: int
+    delivered: int
+    retries: int
+    dropped: int
+
+
+@dataclass(eq=False)
+class _Waiting:
+    call: RetainCall
+    ticket: Ticket
+    tries: int = 0
+
+
+class Delivery:
+    """The background queue of one memory. Safe to use from any thread and loop; see the module for what it promises.
+
+    Args:
+        requests: what sends.
+        options: bounds and pauses.
+    """
+
+    def __init__(self, requests: Requests, options: DeliveryOptions | None = None) -> None:
+        self.options = options or DeliveryOptions()
+        self._requests = requests
+        self._logger = logging.getLogger(requests.logger_name)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process_id = os.getpid()
+        self._lanes: dict[tuple[str, str], deque[_Waiting]] = {}
+        self._waiting = self._delivered = self._retries = self._dropped = 0
+        self._room: asyncio.Event | None = None
+        self._slots: asyncio.Semaphore | None = None
+        self._hurry: asyncio.Event | None = None
+        self._spool = Spool(Path(self.options.spool_path)) if self.options.spool_path else None
+
+    @property
+    def stats(self) -> DeliveryStats:
+        """How the queue stands."""
+        return DeliveryStats(
+            waiting=self._waiting, delivered=self._delivered, retries=self._retries, dropped=self._dropped
+        )
+
+    # -- taking ------------------------------------------------------------------------------------------------
+
+    def put(self, call: RetainCall) -> Ticket:
+        """Queue a write; returns its ticket, a future of the outcome, which nobody needs to wait for.
+
+        Raises:
+            DeliveryFullError: there was no room within ``put_seconds``; the write was not taken.
+        """
+        return get_bridge().run(lambda: self._take(call))
+
+    async def aput(self, call: RetainCall) -> Ticket:
+        """Async twin of :meth:`put`."""
+        return await get_bridge().arun(lambda: self._take(call))
+
+    async def _take(self, call: RetainCall) -> Ticket:
+        self._settle_in()
+        assert self._room is not None
+        until = time.monotonic() + self.options.put_seconds
+        while self._waiting >= self.options.max_items:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise DeliveryFullError(
+                    f"{FAILURE_PREFIXES['retain']}the background queue is full ({self._waiting} writes wait for the "
+                    "memory server); this one was not taken",
+                    operation="retain",
+                )
+            self._room.clear()
+            try:
+                await asyncio.wait_for(self._room.wait(), left)
+            except TimeoutError:
+                continue
+        return self._enqueue(call)
+
+    def _settle_in(self) -> None:
+        """Bind to this process's loop; the first time, also take over what an earlier process left."""
+        if self._process_id != os.getpid():
+            self._begin()
+        if self._room is not None:
+            return
+        self._room, self._hurry = asyncio.Event(), asyncio.Event()
+        self._slots = asyncio.Semaphore(self.options.parallel)
+        for call in self._spool.take() if self._spool else ():
+            self._enqueue(call)
+
+    def _enqueue(self, call: RetainCall) -> Ticket:
+        waiting = _Waiting(call, concurrent.futures.Future())
+        key = (call.bank_id, call.document_id)
+        self._waiting += 1
+        lane = self._lanes.get(key)
+        if lane is None:
+            bridge = get_bridge()
+            if not self._lanes:
+                # Only while something waits, so that a queue out of use can be collected.
+                bridge.on_drain(self, self._hurry_up)
+                bridge.on_close(self, self._leave)
+            self._lanes[key] = deque([waiting])
+            bridge.in_background(lambda: self._run(key))
+        else:
+            lane.append(waiting)
+        return waiting.ticket
+
+    # -- sending -----------------------------------------------------------------------------------------------
+
+    async def _run(self, key: tuple[str, str]) -> None:
+        lane = self._lanes[key]
+        assert self._slots is not None
+        while lane:
+            first = lane[0]
+            async with self._slots:
+                done = await self._try(first)
+            if done:
+                lane.popleft()
+                self._waiting -= 1
+                if self._room is not None:
+                    self._room.set()
+            else:
+                await self._pause(first.tries)
+        del self._lanes[key]
+        if not self._lanes:
+            get_bridge().off_drain(self)
+            get_bridge().off_close(self)
+
+    async def _try(self, waiting: _Waiting) -> bool:
+        """True when the write need not be tried again."""
+        waiting.tries += 1
+        try:
+            outcome = await self._requests.retain(waiting.call)
+        except HindsightError as error:
+            if self._passes(error, waiting.tries):
+                self._retries += 1
+                level = logging.WARNING if waiting.tries == 1 else logging.DEBUG
+                self._logger.log(level, "%s; it is kept and tried again (%d waiting)", error, self._waiting)
+                return False
+            self._drop(waiting, error)
+            return True
+        except Exception as error:
+            # A bug of ours or of the client's: the lane must go on, and whoever waits must hear of it.
+            self._logger.exception("a background memory write failed unexpectedly")
+            self._drop(
+                waiting, OperationError(f"{FAILURE_PREFIXES['retain']}{type(error).__name__}", operation="retain")
+            )
+            return True
+        self._delivered += 1
+        if not waiting.ticket.done():
+            waiting.ticket.set_result(outcome)
+        return True
+
+    def _passes(self, error: HindsightError, tries: int) -> bool:
+        status = getattr(error.__cause__, "status", None)
+        if status in (401, 403):
+            return tries < self.options.give_up_after
+        if isinstance(status, int):
+            return status in _PASSING or status >= 500
+        return isinstance(error, OperationError)
+
+    def _drop(self, waiting: _Waiting, error: HindsightError) -> None:
+        self._dropped += 1
+        self._logger.error("%s (document %r, dropped from the background queue)", error, waiting.call.document_id)
+        if not waiting.ticket.done():
+            waiting.ticket.set_exception(error)
+        if self.options.on_failure is not None:
+            try:
+                self.options.on_failure(waiting.call.document_id, error)
+            except Exception:
+                # The user's own code; it must not stop the queue.
+                self._logger.exception("on_failure raised")
+
+    async def _pause(self, tries: int) -> None:
+        pause = min(self.options.longest_pause, self.options.first_pause * 2 ** (min(tries, 12) - 1))
+        assert self._hurry is not None
+        if self._hurry.is_set():
+            # The process ends: no long pauses, but no busy loop either.
+            await asyncio.sleep(min(pause, 0.2))
+            return
+        try:
+            await asyncio.wait_for(self._hurry.wait(), random.uniform(pause / 2, pause))
+        except TimeoutError:
+            return
+
+    # -- waiting and ending ------------------------------------------------------------------------------------
+
+    def flush(self, timeout: float = DRAIN_SECONDS) -> int:
+        """Wait until everything queued so far is delivered or dropped, at most ``timeout`` seconds.
+
+        Returns:
+            How many writes are still waiting.
+        """
+        return get_bridge().run(lambda: self._flush(timeout))
+
+    async def aflush(self, timeout: float = DRAIN_SECONDS) -> int:
+        """Async twin of :meth:`flush`."""
+        return await get_bridge().arun(lambda: self._flush(timeout))
+
+    async def _flush(self, timeout: float) -> int:
+        self._settle_in()
+        tickets = [asyncio.wrap_future(waiting.ticket) for lane in self._lanes.values() for waiting in lane]
+        if tickets:
+            done, _ = await asyncio.wait(tickets, timeout=timeout)
+            for ticket in done:
+                # Told already when it was dropped; looked at so that asyncio does not call it unseen.
+                ticket.exception()
+        return sum(1 for ticket in tickets if not ticket.done())
+
+    def _hurry_up(self) -> None:
+        if self._process_id == os.getpid() and self._hurry is not None:
+            self._hurry.set()
+
+    async def _leave(self) -> None:
+        left = [waiting.call for lane in self._lanes.values() for waiting in lane]
+        if not left:
+            return
+        if self._spool is not None:
+            self._spool.put(left)
+            self._logger.warning(
+                "%d memory writes were not delivered before the process ended; they wait in %s",
+                len(left),
+                self._spool.path,
+            )
+        else:
+            self._logger.error("%d memory writes were not delivered before the process ended and are lost", len(left))

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from core_subject import PACKAGE
+
+from hindsight_adapter_core import (
+    ConversationLog,
+    DeliveryFullError,
+    DeliveryOptions,
+    HindsightError,
+    MemoryOperations,
+    MemoryOptions,
+    OperationError,
+    SettingsError,
+    Turn,
+    open_memory,
+)
+from hindsight_adapter_core.testing import FakeHindsight
+
+pytestmark = pytest.mark.feature("K6")
+QUICK: dict[str, Any] = {"first_pause": 0.02, "longest_pause": 0.1}
+
+
+def memory_at(server: FakeHindsight | str, **delivery: Any) -> MemoryOperations:
+    url = server if isinstance(server, str) else server.url
+    options = DeliveryOptions(**{**QUICK, **delivery})
+    return open_memory(PACKAGE, MemoryOptions(bank_id="b", hindsight_api_url=url, retain_async=True, delivery=options))
+
+
+def test_a_tool_answer_does_not_wait_for_the_server(server: FakeHindsight) -> None:
+    memory = memory_at(server)
+    server.delay("retain", 0.5)
+    assert memory.answer("retain", "x") == "Memory accepted; it is being stored in the background."
+    assert server.texts("b") == []
+    assert memory.delivery.stats.waiting == 1
+    assert memory.flush() == 0
+    assert server.texts("b") == ["x"]
+    assert memory.delivery.stats.delivered == 1
+
+
+def test_a_flush_that_is_too_short_says_what_is_left(server: FakeHindsight) -> None:
+    memory = memory_at(server)
+    server.delay("retain", 0.5)
+    memory.answer("retain", "x")
+    assert memory.flush(0.05) == 1
+    assert memory.flush() == 0
+
+
+async def test_async_faces(server: FakeHindsight) -> None:
+    memory = memory_at(server)
+    await memory.aanswer("retain", "x")
+    ticket = await memory.aretain_in_background("y")
+    assert await memory.aflush() == 0
+    assert ticket.result(0).items == 1
+    assert sorted(server.texts("b")) == ["x", "y"]
+
+
+def test_turns_arrive_in_order_under_their_ids(server: FakeHindsight) -> None:
+    memory = memory_at(server)
+    log = ConversationLog(document_id="d")
+    server.fail("retain", status=503, headers={"Retry-After": "0"}, times=2)
+    server.drop("retain", after_work=True)
+    turns = [Turn(role="user" if n % 2 == 0 else "assistant", text=f"turn {n}") for n in range(12)]
+    assert memory.store_turns(log, turns, delta=False) == 12
+    assert memory.flush() == 0
+    assert server.texts("b") == [f"turn {n}" for n in range(12)]
+
+
+def test_a_service_that_is_down_gets_everything_once_it_is_back(
+    server: FakeHindsight, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = memory_at(server)
+    server.fail("retain", status=500, times=7)
+    tickets = [memory.retain_in_background(f"fact {n}") for n in range(5)]
+    assert memory.flush() == 0
+    assert sorted(server.texts("b")) == [f"fact {n}" for n in range(5)]
+    assert len({ticket.result(0).operation_id for ticket in tickets}) == 5
+    ids = [request.body["operation_id"] for request in server.requests_for("retain")]
+    assert len(ids) == 12
+    assert len(set(ids)) == 5
+    assert memory.delivery.stats.retries == 7
+    assert "kept and tried again" in caplog.text
+
+
+def test_what_is_refused_for_good_is_told_and_does_not_hold_up_the_rest(
+    server: FakeHindsight, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[tuple[str, HindsightError]] = []
+    memory = memory_at(server, on_failure=lambda document, error: told.append((document, error)))
+    server.fail("retain", status=422, detail="too long")
+    first = memory.retain_in_background("bad", document_id="d", append=True)
+    second = memory.retain_in_background("good", document_id="d", append=True)
+    assert memory.flush() == 0
+    with pytest.raises(OperationError, match="too long"):
+        first.result(0)
+    assert second.result(0).items == 1
+    assert [document for document, _ in told] == ["d"]
+    assert memory.delivery.stats.dropped == 1
+    assert "dropped from the background queue" in caplog.text
+
+
+def test_a_wrong_key_is_given_up_after_a_few_tries(server: FakeHindsight) -> None:
+    memory = memory_at(server, give_up_after=2)
+    server.fail("retain", status=401, times=2)
+    ticket = memory.retain_in_background("x")
+    assert memory.flush() == 0
+    with pytest.raises(OperationError):
+        ticket.result(0)
+
+
+def test_a_full_queue_waits_for_room_and_then_says_no(server: FakeHindsight) -> None:
+    memory = memory_at(server, max_items=2, put_seconds=0.1)
+    server.delay("retain", 0.6, times=2)
+    for n in range(2):
+        memory.retain_in_background(f"fact {n}")
+    with pytest.raises(DeliveryFullError, match="not taken"):
+        memory.retain_in_background("fact 2")
+    assert memory.answer("retain", "fact 3").startswith("Failed to store memory: the background queue is full")
+    assert memory.flush() == 0
+    patient = memory_at(server, max_items=1, put_seconds=10)
+    server.delay("retain", 0.2)
+    for n in range(2):
+        patient.retain_in_background(f"later {n}")
+    assert patient.flush() == 0
+    assert sorted(server.texts("b")) == ["fact 0", "fact 1", "later 0", "later 1"]
+
+
+def test_turns_that_found_no_room_are_offered_again(server: FakeHindsight) -> None:
+    memory = memory_at(server, max_items=1, put_seconds=0)
+    log = memory.new_log()
+    said = [Turn(role="user", text="one"), Turn(role="assistant", text="two")]
+    server.delay("retain", 0.3)
+    with pytest.raises(DeliveryFullError):
+        memory.store_turns(log, said)
+    assert memory.flush() == 0
+    assert memory.store_turns(log, said) == 1
+    assert memory.flush() == 0
+    assert server.texts("b") == ["one", "two"]
+
+
+def test_many_threads_lose_nothing(server: FakeHindsight) -> None:
+    memory = memory_at(server)
+
+    def work(number: int) -> None:
+        for n in range(10):
+            memory.retain_in_background(f"{number}.{n}", document_id=f"d{number}", append=True)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert memory.flush() == 0
+    texts = server.texts("b")
+    for number in range(8):
+        assert [text for text in texts if text.startswith(f"{number}.")] == [f"{number}.{n}" for n in range(10)]
+
+
+@pytest.mark.parametrize("bad", [{"max_items": 0}, {"put_seconds": -1}, {"first_pause": 5, "longest_pause": 1}])
+def test_options_are_checked(bad: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match="delivery"):
+        DeliveryOptions(**bad)
+
+
+def run_script(body: str, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    script = textwrap.dedent(
+        """
+            import os, sys
+            from core_subject import PACKAGE
+            from hindsight_adapter_core import DeliveryOptions, MemoryOptions, open_memory
+            def memory_at(url, **delivery):
+                return open_memory(PACKAGE, MemoryOptions(
+                    bank_id="b", hindsight_api_url=url, retain_async=True, delivery=DeliveryOptions(**delivery)))
+            url = sys.argv[1]
+            """
+    ) + textwrap.dedent(body)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent / "subject"), "PYTHONWARNINGS": "default"}
+    return subprocess.run(
+        [sys.executable, "-c", script, url, *arguments], env=environment, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_a_normal_exit_delivers_what_is_queued(server: FakeHindsight) -> None:
+    server.fail("retain", status=500, times=2)
+    done = run_script(
+        """
+        memory = memory_at(url, first_pause=20, longest_pause=20)
+        for n in range(20):
+            memory.retain_in_background(f"fact {n}", document_id="d", append=True)
+        """,
+        server.url,
+    )
+    assert done.returncode == 0
+    assert server.texts("b") == [f"fact {n}" for n in range(20)]
+
+
+def test_what_an_exit_could_not_deliver_waits_in_the_spool(server: FakeHindsight, tmp_path: Path) -> None:
+    spool = tmp_path / "spool.jsonl"
+    body = """
+    import hindsight_adapter_core.bridge as bridge
+    bridge.Bridge.drain.__defaults__ = (0.5,)
+    bridge.Bridge.close.__defaults__ = (0.5,)
+    memory = memory_at(url, first_pause=0.1, spool_path=sys.argv[2])
+    for n in range(3):
+        memory.retain_in_background(f"fact {n}", document_id="d", append=True)
+    """
+    server.fail("retain", status=500, times=1000)
+    done = run_script(body, server.url, str(spool))
+    assert "3 memory writes were not delivered" in done.stderr
+    assert spool.stat().st_mode & 0o077 == 0
+    server._trouble["retain"].clear()
+    memory = memory_at(server, spool_path=spool)
+    memory.retain_in_background("fact 3", document_id="d", append=True)
+    assert memory.flush() == 0
+    assert server.texts("b") == [f"fact {n}" for n in range(4)]
+    assert not spool.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_delivers_its_own_only(server: FakeHindsight) -> None:
+    done = run_script(
+        """
+        memory = memory_at(url)
+        memory.retain_in_background("of the parent")
+        child = os.fork()
+        memory.retain_in_background("of the child" if child == 0 else "of the parent, later")
+        assert memory.flush() == 0
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+        """,
+        server.url,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(server.texts("b")) == ["of the child", "of the parent", "of the parent, later"]
