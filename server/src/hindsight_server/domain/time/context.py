@@ -26,6 +26,7 @@ class Context:
         before: phrases that point to a side of the time behind them, by their last word or character, longest first.
         articles: what may stand between.
         counted: endings of times that are counted from now: "ago".
+        step_words: the words that end what `step_before` matches, without articles; empty when not told.
         beyond: what makes "two years ago" the time before that, or, as `within`, since then.
         around: tells that a time is only about right.
         open_before, open_behind: what stands on both sides of a time that only begins: "from 2019 on".
@@ -48,6 +49,7 @@ class Context:
     part_of: re.Pattern[str]
     step_before: re.Pattern[str]
     step_behind: re.Pattern[str]
+    step_words: frozenset[str]
     week_of: re.Pattern[str]
     week_behind: re.Pattern[str]
     count_of: re.Pattern[str]
@@ -100,6 +102,7 @@ def contexts_of(languages: Sequence[Language]) -> Context:
         part_of=joined("part_of"),
         step_before=joined("step_before"),
         step_behind=joined("step_behind", ""),
+        step_words=frozenset(listed("around", "step_words")),
         week_of=joined("week_of"),
         week_behind=joined("week_behind", ""),
         count_of=joined("count_of"),

@@ -170,6 +170,7 @@ def _at_words(grammar: Grammar, text: str) -> list[tuple[Rule, re.Match[str]]]:
     """The matches of the rules for words and digits, those of one rule without overlaps."""
     matches: list[tuple[Rule, re.Match[str]]] = []
     starts: list[int] = []
+    firsts: list[str] = []
     untried = [0] * grammar.size  # for each rule the first word at which it was not tried
     free = [0] * grammar.size  # for each rule where its last match ends
     at_digits = [
@@ -179,8 +180,10 @@ def _at_words(grammar: Grammar, text: str) -> list[tuple[Rule, re.Match[str]]]:
     for place, spot in enumerate(_SPOT.finditer(text)):
         start, end = spot.span()
         starts.append(start)
+        word = spot[0].lower() if spot.lastindex else "#"
+        firsts.append(word)
         if spot.lastindex:
-            rules = on.get(spot[0].lower(), _NO_RULES)
+            rules = on.get(word, _NO_RULES)
         elif start < in_date or end - start >= _LONGEST_RUN:
             continue
         else:
@@ -191,7 +194,8 @@ def _at_words(grammar: Grammar, text: str) -> list[tuple[Rule, re.Match[str]]]:
                 at = untried[number]
             untried[number] = place + 1
             while at <= place:
-                if starts[at] >= free[number] and (match := rule.pattern.match(text, starts[at])):
+                may_start = not rule.starts or firsts[at] in rule.starts
+                if may_start and starts[at] >= free[number] and (match := rule.pattern.match(text, starts[at])):
                     free[number] = match.end()
                     matches.append((rule, match))
                     if number < _DATES:

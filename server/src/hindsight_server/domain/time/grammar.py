@@ -124,7 +124,8 @@ def _rules(data: Mapping[str, Any], words: Words) -> Iterator[Rule]:
         pattern = re.compile(_expanded(places, entry["pattern"]), re.IGNORECASE)
         on = entry["on"] if isinstance(entry["on"], list) else list(entry["on"])
         triggers = frozenset(trigger for name in on for trigger in _triggers(name, words))
-        yield Rule(pattern, _resolver(entry, words), triggers, entry.get("lead", 0))
+        starts = frozenset(start for name in entry.get("starts", ()) for start in _triggers(name, words))
+        yield Rule(pattern, _resolver(entry, words), triggers, entry.get("lead", 0), starts)
 
 
 def _resolver(entry: Entry, words: Words) -> Any:
@@ -146,6 +147,8 @@ def _triggers(name: str, words: Words) -> Iterable[str]:
         "$weekdays": words.weekday,
         "$seasons": words.season,
         "$units": words.unit,
+        "$numbers": [word.split("-")[0].split()[0] for word in (*words.number, *words.vague)],
+        "$ordinals": [word.split("-")[0] for word in words.ordinal],
         "$plural_units": [f"{unit}s" for unit in words.unit],
     }
     return lists.get(name, (name,))
@@ -166,10 +169,18 @@ def _places(data: Mapping[str, Any], words: Words) -> dict[str, str]:
     }
     places = {name: f"(?P<{name}>{_any(table)})" for name, table in tables.items()}
     places |= {f"{name}s": _any(table) for name, table in tables.items()}
-    places["count"] = rf"(?P<count>\d{{1,3}}|{_any([*words.number, *words.vague])})"
+    places["count"] = rf"(?P<count>\d{{1,3}}|{_counts(data['words'], words)})"
     places |= {"holiday": f"(?P<holiday>{holidays})", "holidays": holidays}
     fragments: dict[str, str] = data.get("patterns", {})
     return places | fragments
+
+
+def _counts(tables: Mapping[str, Any], words: Words) -> str:
+    """All words for numbers; "twenty-five" and the like in a short form, since they are many."""
+    tens = tables.get("tens", {})
+    others = [word for word in (*words.number, *words.vague) if word.replace("-", " ").split()[0] not in tens]
+    compounds = [f"(?:{_any(tens)})(?:[- ](?:{_any(tables['ones'].split())}))?"] if tens else []
+    return "|".join([*compounds, _any(others)])
 
 
 def _expanded(places: Mapping[str, str], pattern: str) -> str:

@@ -20,6 +20,8 @@ class Rule:
         resolve: the span that a match means; None or ValueError when it means none.
         triggers: lower-case words (without spaces: characters) of which at least one is in every match; ``#4`` stands
             for four digits, ``#2`` for one or two, ``#4-`` and ``#2-`` for these before a hyphen, slash, dot or space.
+        starts: lower-case words of which one begins every match, ``#`` for digits; empty when not told. A match is then
+            tried nowhere else, which saves most of the time.
         lead: how many words a match may have before its first trigger; digits and the letters behind them are one each.
     """
 
@@ -27,3 +29,4 @@ class Rule:
     resolve: Resolver
     triggers: frozenset[str]
     lead: int = 0
+    starts: frozenset[str] = frozenset()

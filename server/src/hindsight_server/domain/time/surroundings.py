@@ -37,6 +37,12 @@ def _cue(context: Context, text: str, at: int) -> bool:
     return before[-1] in context.cues or before[before.rfind(" ") + 1 :].strip("(,;:\"'“‘") in context.cues
 
 
+def _last_word(text: str, at: int) -> str:
+    """The word before a position, in lower case, or that before "the"."""
+    words = text[max(0, at - 16) : at].lower().split()
+    return "" if not words else words[-2] if words[-1] == "the" and len(words) > 1 else words[-1]
+
+
 def _guard(context: Context, text: str, at: int) -> bool:
     """Whether one of the few words before a position belongs to a longer phrase that changes what follows."""
     return not context.guards.isdisjoint(
@@ -187,7 +193,8 @@ def _at_clock(span: Span, clock: re.Match[str], words: Words) -> Span:
 def stepped(context: Context, text: str, found: Found) -> Found:
     """Take in "the week before", "two days after", "the Friday before", "the week of"; 前一天, 后两周 behind."""
     guarded = _guard(context, text, found[0])
-    step = before(context.step_before, text, found[0]) if guarded else None
+    may_step = guarded and (not context.step_words or _last_word(text, found[0]) in context.step_words)
+    step = before(context.step_before, text, found[0]) if may_step else None
     start, end = (step.start(), found[1]) if step else (found[0], found[1])
     if step is None:
         if found[2].grain not in (Grain.DAY, Grain.RANGE, Grain.PART_OF_DAY):
