@@ -142,3 +142,11 @@ def test_threads_get_the_same_terms() -> None:
 )
 def test_token_counts_are_near(text: str, low: int, high: int) -> None:
     assert low <= count_tokens(text) <= high
+
+
+def test_traditional_and_simplified_characters_are_the_same_words() -> None:
+    analyzer = Analyzer()
+    assert analyzer.index_terms("運費由我們這邊負擔") == analyzer.index_terms("运费由我们这边负担")
+    assert analyzer.query_terms("運費為什麼變貴了？") == ["运费", "变贵", "贵了"]
+    assert analyzer.query_terms("什麼時候報關？") == analyzer.query_terms("什么时候报关？") == ["报关"]
+    assert analyzer.query_terms("何時に会議？") == analyzer.query_terms("何时に会議？")

@@ -172,6 +172,31 @@ def test_spaces_are_scaled_before_they_are_joined() -> None:
     assert np.isnan(only.cosine[61:]).all()
 
 
+def test_a_fact_in_two_spaces_takes_the_mean_of_its_scores() -> None:
+    view = bank(
+        *(fact_row(at + 1) for at in range(3)),
+        vectors={"a": ([1, 2], [[1.0, 0.0], [0.6, 0.8]]), "b": ([1, 2, 3], [[0.0, 1.0], [1.0, 0.0], [0.8, 0.6]])},
+    )
+    asked = np.array([1.0, 0.0], np.float32)
+    first, second = (meaning_scores(scope_of(view), {space: asked}) for space in ("a", "b"))
+    both = meaning_scores(scope_of(view), {"a": asked, "b": asked})
+    assert both.scaled[:2] == pytest.approx((first.scaled[:2] + second.scaled[:2]) / 2)
+    assert both.scaled[2] == second.scaled[2]
+    assert both.cosine.tolist() == [*first.cosine[:2].tolist(), second.cosine[2]]
+
+
+def test_a_space_reached_from_another_one_counts_for_what_has_no_other_vector() -> None:
+    view = bank(
+        *(fact_row(at + 1) for at in range(3)),
+        vectors={"a": ([1, 2, 3], [[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]]), "b": ([1], [[0.0, 1.0]])},
+    )
+    asked = np.array([1.0, 0.0], np.float32)
+    first, second = (meaning_scores(scope_of(view), {space: asked}) for space in ("a", "b"))
+    joined = meaning_scores(scope_of(view), {"a": asked, "b": asked}, crossed={"a"})
+    assert joined.scaled.tolist() == [second.scaled[0], *first.scaled[1:].tolist()]
+    assert meaning_scores(scope_of(view), {"a": asked}, crossed={"a"}).scaled.tolist() == first.scaled.tolist()
+
+
 def test_scan_of_few_visible_facts_equals_the_full_scan() -> None:
     rng = np.random.default_rng(3)
     matrix = rng.normal(size=(100, 8)).astype(np.float32)

@@ -12,6 +12,7 @@ import Stemmer  # type: ignore[import-not-found]  # a C module without type info
 
 from hindsight_server.adapters.text.stopwords import CJK_QUESTION, GENERAL, QUESTION
 from hindsight_server.adapters.text.tokens import count_tokens
+from hindsight_server.domain.naming.words import simplified
 
 _MAX_TERM = 100  # characters; longer runs (encoded data) are cut, so that no term bloats the index
 _MAX_CACHED_WORD = 40
@@ -35,6 +36,7 @@ _PLAIN_HYPHEN = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _DOTS = re.compile(r"\.{2,}|--+")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _CJK_QUESTION = re.compile("|".join(CJK_QUESTION))
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 
 _TYPOGRAPHIC = str.maketrans("’‘ʼ“”–‐‑—…", "'''\"\"---  ")
 
@@ -62,6 +64,7 @@ class Analyzer:
 
     * Words are case-folded, compatibility-normalised, freed of accents and possessive 's, stemmed (Snowball English).
     * Runs of Chinese, Japanese, Korean, Thai and the like become overlapping pairs of characters; one alone stays.
+      Traditional Chinese characters count as the simplified ones.
     * Identifiers (``use-001``, ``v1.2.3``, e-mail addresses, paths) give themselves and their parts.
     * Punctuation and emoji give nothing.
 
@@ -131,7 +134,8 @@ def _fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return unicodedata.normalize("NFKC", _ACCENTS.sub("", decomposed)).casefold().translate(_TYPOGRAPHIC)
+    composed = unicodedata.normalize("NFKC", _ACCENTS.sub("", decomposed)).casefold().translate(_TYPOGRAPHIC)
+    return simplified(composed) if _HAN.search(composed) else composed
 
 
 def _words(text: str) -> list[str]:

@@ -21,10 +21,9 @@ GENERAL = frozenset(_GENERAL.split())
 _QUESTION = "what when where who whom whose which why how whats whens wheres whos whys hows whatever whenever"
 QUESTION = frozenset(_QUESTION.split())
 
-# Longest first: the run is cut at the first one that fits.
+# Longest first: the run is cut at the first one that fits. Texts come in simplified characters.
 CJK_QUESTION = (
     "什么时候", "什么地方", "为什么", "怎么样", "是不是", "有没有", "多少", "什么", "怎么", "怎样", "哪里", "哪儿",
     "哪个", "哪些", "哪天", "为何", "如何", "是否", "请问", "谁", "吗", "呢",
-    "什麼時候", "什麼地方", "為什麼", "怎麼樣", "什麼", "怎麼", "怎樣", "哪裡", "哪兒", "哪個", "哪些", "誰", "嗎",
-    "なぜ", "どうして", "どこ", "いつ", "だれ", "何時", "どの", "ですか", "ますか",
+    "なぜ", "どうして", "どこ", "いつ", "だれ", "何时", "どの", "ですか", "ますか",
 )  # fmt: skip

@@ -156,6 +156,11 @@ def _traditional() -> dict[str, str]:
     return {sign: pair[0] for pair in pairs for sign in pair[1:]}
 
 
+@cache
+def _simplifying() -> dict[int, str]:
+    return {ord(sign): plain for sign, plain in _traditional().items()}
+
+
 def simplified(text: str) -> str:
     """Chinese text in simplified characters, sign by sign.
 
@@ -163,8 +168,7 @@ def simplified(text: str) -> str:
         >>> simplified("劉雅婷")
         '刘雅婷'
     """
-    table = _traditional()
-    return "".join(table.get(sign, sign) for sign in text)
+    return text.translate(_simplifying())
 
 
 def traditional_of(sign: str) -> str:
