@@ -114,6 +114,7 @@ async def test_each_turn_is_one_dated_element_appended_to_one_document(server: F
     await run(agent, said("I am Ada.", name="ada_l", additional_kwargs={"timestamp": moment}), thread())
     await run(agent, said("yes"), thread())
     first, second, third, fourth = elements(server)
+    assert first.pop("id")
     assert first == {"role": "user", "name": "ada_l", "content": "I am Ada.", "timestamp": moment.isoformat()}
     assert second["role"] == "assistant"
     assert second["name"] == "bot"

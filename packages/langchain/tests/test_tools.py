@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -239,3 +240,16 @@ async def test_through_the_real_server(real_url: str, run: Runner) -> None:
     assert memory["id"]
     assert memory["mentioned_at"]
     assert memory["score"] is not None
+
+
+@pytest.mark.feature("C1")
+async def test_stored_in_the_background(server: FakeHindsight, run: Runner) -> None:
+    retain, recall, _ = create_hindsight_tools(bank_id="ada", hindsight_api_url=server.url, retain_async=True)
+    server.fail("retain", status=503, times=2)
+    assert await run(retain, {"content": FACT}) == "Memory accepted; it is being stored in the background."
+    for _ in range(100):
+        if server.texts("ada"):
+            break
+        await asyncio.sleep(0.05)
+    assert server.texts("ada") == [FACT]
+    assert FACT in await run(recall, {"query": "theme"})

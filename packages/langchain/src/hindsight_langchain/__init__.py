@@ -2,6 +2,7 @@
 
 ``HindsightMiddleware`` makes an agent remember by itself; ``create_hindsight_tools`` gives it tools to remember with;
 ``create_recall_node`` and ``create_retain_node`` do it in a graph of your own; ``HindsightRetriever`` searches a bank;
+``HindsightChatMessageHistory`` keeps a session's messages in one;
 ``memory_instructions`` writes prompts that carry memories. Importing this package does nothing else; the middleware
 needs ``langchain`` and is imported when it is first asked for.
 """
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 from .config import HindsightLangChainConfig, configure, get_config, reset_config
 from .errors import HindsightError
+from .history import HindsightChatMessageHistory
 from .instructions import memory_instructions
 from .nodes import create_recall_node, create_retain_node
 from .retriever import HindsightRetriever
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from .middleware import HindsightMiddleware
 
 __all__ = [
+    "HindsightChatMessageHistory",
     "HindsightError",
     "HindsightLangChainConfig",
     "HindsightMiddleware",

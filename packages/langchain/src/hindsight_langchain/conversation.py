@@ -15,6 +15,7 @@ from hindsight_adapter_core import (
     Turn,
     fill_template,
     memory_lines,
+    turns_of,
 )
 
 from .messages import Said, query_of, said_in, unsaid
@@ -36,26 +37,44 @@ class Conversation:
     Attributes:
         bank_id: the bank.
         log: the document and the turns stored in it.
-        place: ids of the newest message stored and of the turn before it, the newest last. Where messages have
+        place: ids of the newest message stored and of the one before it, the newest last. Where messages have
             ids, they tell more surely than words what is new. It takes two, for a model that answers from a cache
             gives the same id again.
+        shared: others may write to the document: other processes, or earlier ones.
+        read: what others may have written was read.
     """
 
     bank_id: str
     log: ConversationLog
     place: tuple[str | None, ...] = ()
+    shared: bool = True
+    read: bool = True
 
-    def unstored(self, said: Sequence[Said]) -> list[Said]:
-        """What of ``said`` is not stored; of a history that is not known, its last exchange."""
-        ids = [one.message_id for one in said]
-        newest = self.place[-1] if self.place else None
-        if newest is not None and newest in ids:
-            at = ids.index(newest)
-            # At the head of what is left of a trimmed history there is no turn before.
-            if at == 0 or tuple(ids[at - 1 : at]) == self.place[:-1]:
-                return list(said[at + 1 :])
+    def unstored(self, said: Sequence[Said], roles: frozenset[str]) -> list[Said]:
+        """What of ``said``, in one of ``roles``, is not stored; of a history that is not known, its last exchange."""
+        wanted = [one for one in said if one.turn.role in roles]
+        at = self._place_in([one.message_id for one in wanted])
+        if at is not None:
+            return wanted[at + 1 :]
         new = self.log.unseen([one.turn for one in said])
-        return list(said[len(said) - len(new) :])
+        return [one for one in said[len(said) - len(new) :] if one.turn.role in roles]
+
+    def _place_in(self, ids: Sequence[str | None]) -> int | None:
+        *before, newest = self.place or (None,)
+        if newest is None:
+            return None
+        found = [at for at, message_id in enumerate(ids) if message_id == newest]
+        if not before:
+            return found[0] if len(found) == 1 else None
+        # At the head of what is left of a trimmed history there is no turn before.
+        return next((at for at in reversed(found) if at == 0 or ids[at - 1] == before[0]), None)
+
+    def resume(self, stored: Sequence[Turn]) -> None:
+        """Go on after ``stored``, what the document holds."""
+        self.read = True
+        self.log.resume(stored)
+        if stored:
+            self.place = tuple(turn.message_id for turn in stored[-2:])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a state that is kept."""
@@ -152,7 +171,11 @@ class Conversations:
         # A name may have been in use before this process; an id of our own can't.
         begin: Callable[[str], ConversationLog] = ConversationLog.named if named else ConversationLog
         document_id = named or self._own_document_id
-        return self._known.get_or_make((bank_id, document_id), lambda: Conversation(bank_id, begin(document_id)))
+        shared = named is not None
+        return self._known.get_or_make(
+            (bank_id, document_id),
+            lambda: Conversation(bank_id, begin(document_id), shared=shared, read=not shared),
+        )
 
     # -- recall --------------------------------------------------------------------------------------------------
 
@@ -183,15 +206,22 @@ class Conversations:
     def store(self, moment: Moment, roles: frozenset[str]) -> None:
         """Store what is new in the conversation, said in one of ``roles``.
 
+        What the document holds is read first when another process may have written to it: at the first turn here of a
+        conversation that has a name, and whenever more than the last exchange seems to be new.
+
         Raises:
-            OperationError: a write failed; what was not stored is offered again next time.
+            OperationError: a call failed; what was not stored is offered again next time.
         """
         with _Writing(moment, roles) as writing:
+            if writing.must_look:
+                writing.look(self.operations.documents.text(writing.log.document_id, bank_id=moment.bank_id))
             self.operations.store_turns(writing.log, writing.turns, bank_id=moment.bank_id, delta=False)
 
     async def astore(self, moment: Moment, roles: frozenset[str]) -> None:
         """Async twin of :meth:`store`."""
         with _Writing(moment, roles) as writing:
+            if writing.must_look:
+                writing.look(await self.operations.documents.atext(writing.log.document_id, bank_id=moment.bank_id))
             await self.operations.astore_turns(writing.log, writing.turns, bank_id=moment.bank_id, delta=False)
 
 
@@ -200,17 +230,45 @@ class _Writing:
 
     def __init__(self, moment: Moment, roles: frozenset[str]) -> None:
         self._conversation = moment.conversation
-        self._all = moment.said
-        self._new = [one for one in moment.conversation.unstored(moment.said) if one.turn.role in roles]
+        self._said, self._roles = moment.said, roles
+        self._wanted = [one for one in moment.said if one.turn.role in roles]
+        self._new = self._conversation.unstored(self._said, roles)
         self.log = moment.conversation.log
-        self.turns: list[Turn] = [one.turn for one in self._new]
         self._before = self.log.next_index
 
+    @property
+    def turns(self) -> list[Turn]:
+        """What is to be written."""
+        return [one.turn for one in self._new]
+
+    @property
+    def must_look(self) -> bool:
+        """True when the document may hold some of it already."""
+        return bool(self._new) and self._conversation.shared and not (self._conversation.read and self._is_exchange())
+
+    def _is_exchange(self) -> bool:
+        """True when nothing is new that is older than the last user turn, or the user turns that end together."""
+        begin = next((at for at in reversed(range(len(self._said))) if self._said[at].turn.role == "user"), None)
+        if begin is None:
+            return len(self._new) == 1
+        while begin and self._said[begin - 1].turn.role == "user":
+            begin -= 1
+        return any(one is self._new[0] for one in self._said[begin:])
+
+    def look(self, text: str | None) -> None:
+        """Take the document's text into account."""
+        stored = [turn for turn in turns_of(text) if turn.role in self._roles]
+        self._conversation.resume(stored)
+        self._new = self._conversation.unstored(self._said, self._roles)
+
     def __enter__(self) -> _Writing:
+        if self.must_look:
+            # Should the server not answer, they must be offered again.
+            self.log.owe(self.turns)
         return self
 
     def __exit__(self, *error: object) -> None:
         stored = self._new[: self.log.next_index - self._before]
         if stored:
-            at = self._all.index(stored[-1])
-            self._conversation.place = tuple(one.message_id for one in self._all[max(0, at - 1) : at + 1])
+            at = next(at for at, one in enumerate(self._wanted) if one is stored[-1])
+            self._conversation.place = tuple(one.message_id for one in self._wanted[max(0, at - 1) : at + 1])

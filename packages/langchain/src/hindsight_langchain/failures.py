@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import logging
 
-from hindsight_adapter_core import HindsightError, MemoryOperations, Operation, OperationError, describe_failure
+from hindsight_adapter_core import (
+    HindsightError,
+    MemoryOperations,
+    Operation,
+    OperationError,
+    OperationTimeoutError,
+    describe_failure,
+)
 
-__all__ = ["failure_note", "told"]
+__all__ = ["failure_note", "reworded", "told"]
 
 
 def told(
@@ -20,6 +27,13 @@ def told(
     )
     logging.getLogger(operations.package.import_name).log(level, "%s", failure)
     return failure
+
+
+def reworded(prefix: str, sentence: OperationError) -> OperationError:
+    """The failure of ``sentence`` under another prefix, e.g. ``"Recall failed: TimeoutError: ..."``."""
+    detail = str(sentence).split(": ", 1)[-1]
+    kind = OperationTimeoutError if isinstance(sentence, OperationTimeoutError) else OperationError
+    return kind(prefix + detail, operation=sentence.operation, outcome_unknown=sentence.outcome_unknown)
 
 
 def failure_note(failure: OperationError) -> str:

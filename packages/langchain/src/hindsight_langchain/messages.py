@@ -125,6 +125,7 @@ def _turn(message: BaseMessage) -> Turn:
         text=text_of(message),
         name=name if isinstance(name, str) and name.strip() else None,
         timestamp=stated_time(message.additional_kwargs.get("timestamp")),
+        message_id=message.id,
     )
 
 

@@ -10,6 +10,7 @@ from langgraph.runtime import Runtime
 
 from hindsight_adapter_core import (
     Deadlines,
+    DeliveryOptions,
     HindsightError,
     MemoryOptions,
     OperationError,
@@ -19,6 +20,7 @@ from hindsight_adapter_core import (
     open_memory,
     select_tools,
 )
+from hindsight_adapter_core.bridge import DRAIN_SECONDS
 
 from ._client import PACKAGE
 from .conversation import DEFAULT_MEMORY_PROMPT, Conversations, Moment
@@ -65,6 +67,7 @@ class MiddlewareOptions(TypedDict, total=False):
     tag_groups: list[dict[str, Any]] | None
     min_scores: dict[str, float] | None
     deadlines: Deadlines | None
+    delivery: DeliveryOptions | None
 
 
 class HindsightMiddleware(AgentMiddleware[MemoryState, Any]):
@@ -145,6 +148,14 @@ class HindsightMiddleware(AgentMiddleware[MemoryState, Any]):
             include_retain=include_retain, include_recall=include_recall, include_reflect=include_reflect
         )
         self.tools = [MemoryCall(spec, self._memory, bank).as_tool() for spec in chosen]
+
+    def flush(self, timeout: float = DRAIN_SECONDS) -> int:
+        """With ``retain_async``: wait until all is stored, at most ``timeout`` seconds; returns what still waits."""
+        return self._memory.flush(timeout)
+
+    async def aflush(self, timeout: float = DRAIN_SECONDS) -> int:
+        """Async twin of :meth:`flush`."""
+        return await self._memory.aflush(timeout)
 
     # -- recall, before the model --------------------------------------------------------------------------------
 

@@ -10,12 +10,14 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from hindsight_adapter_core import (
     Deadlines,
+    DeliveryOptions,
     HindsightError,
     MemoryOptions,
     RecallOutcome,
     check_template,
     open_memory,
 )
+from hindsight_adapter_core.bridge import DRAIN_SECONDS
 
 from ._client import PACKAGE
 from .conversation import DEFAULT_MEMORY_PROMPT, Conversations, Moment
@@ -117,6 +119,14 @@ class RetainNode(MemoryNode):
             self._failed(error)
         return self._update(messages)
 
+    def flush(self, timeout: float = DRAIN_SECONDS) -> int:
+        """With ``retain_async``: wait until all is stored, at most ``timeout`` seconds; returns what still waits."""
+        return self._memory.flush(timeout)
+
+    async def aflush(self, timeout: float = DRAIN_SECONDS) -> int:
+        """Async twin of :meth:`flush`."""
+        return await self._memory.aflush(timeout)
+
     def _failed(self, error: HindsightError) -> None:
         failure = told("retain", error, self._memory)
         if self._memory.raise_on_error:
@@ -209,6 +219,7 @@ def create_retain_node(  # noqa: PLR0913 - the documented signature
     retain_async: bool = False,
     memory_prompt_template: str = DEFAULT_MEMORY_PROMPT,
     deadlines: Deadlines | None = None,
+    delivery: DeliveryOptions | None = None,
     raise_on_error: bool = False,
 ) -> RetainNode:
     """A graph node that stores what is new in the conversation, in sync and async graphs.
@@ -220,7 +231,7 @@ def create_retain_node(  # noqa: PLR0913 - the documented signature
 
     Args:
         bank_id, client, hindsight_api_url, api_key, tags, bank_id_from_config, mission, source_tag, retain_async,
-        deadlines, raise_on_error: as for :func:`create_hindsight_tools`.
+        deadlines, delivery, raise_on_error: as for :func:`create_hindsight_tools`.
         metadata: metadata put on everything stored.
         document_id: the document to append to.
         retain_human: store what users wrote.
@@ -242,6 +253,7 @@ def create_retain_node(  # noqa: PLR0913 - the documented signature
         source_tag=source_tag,
         retain_async=retain_async,
         deadlines=deadlines,
+        delivery=delivery,
     )
     operations = open_memory(PACKAGE, options, client=client, api_key=api_key, raise_on_error=raise_on_error)
     bank = BankChoice.make(bank_id, bank_id_from_config, operations)

@@ -11,11 +11,13 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import BaseModel, Field
 
 from hindsight_adapter_core import (
+    QUEUED_TEXT,
     RECALL_TOOL,
     REFLECT_TOOL,
     RETAIN_TOOL,
     RETAINED_TEXT,
     Deadlines,
+    DeliveryOptions,
     HindsightError,
     MemoryOperations,
     MemoryOptions,
@@ -97,6 +99,9 @@ class MemoryCall:
         outcome: Outcome
         try:
             bank = self.bank.of(RunContext.current(config))
+            if operation == "retain" and memory.options.retain_async:
+                memory.retain_in_background(text, bank_id=bank)
+                return QUEUED_TEXT, {"bank_id": bank}
             if operation == "retain":
                 outcome = memory.retain(text, bank_id=bank)
             elif operation == "recall":
@@ -114,6 +119,9 @@ class MemoryCall:
         outcome: Outcome
         try:
             bank = self.bank.of(RunContext.current(config))
+            if operation == "retain" and memory.options.retain_async:
+                await memory.aretain_in_background(text, bank_id=bank)
+                return QUEUED_TEXT, {"bank_id": bank}
             if operation == "retain":
                 outcome = await memory.aretain(text, bank_id=bank)
             elif operation == "recall":
@@ -179,6 +187,7 @@ def create_hindsight_tools(  # noqa: PLR0913 - the documented signature
     tag_groups: list[dict[str, Any]] | None = None,
     min_scores: dict[str, float] | None = None,
     deadlines: Deadlines | None = None,
+    delivery: DeliveryOptions | None = None,
     raise_on_error: bool = False,
 ) -> list[BaseTool]:
     """The memory tools ``retain_memory``, ``recall_memory`` and ``reflect_on_memory``, each sync and async.
@@ -212,7 +221,9 @@ def create_hindsight_tools(  # noqa: PLR0913 - the documented signature
         mission: what the bank is for; given one, the bank is created before its first use.
         include_retain, include_recall, include_reflect: which tools to make.
         source_tag: also tag what is stored with ``source:langchain``.
-        retain_async: store without waiting for the extraction; the next recall may not see it yet.
+        retain_async: queue what is to be stored and go on; the next recall may not see it yet. What is queued is
+            delivered in the background, also after an outage, and before the process ends.
+        delivery: bounds of that queue.
         tag_groups: boolean tag filter of recall and reflect, instead of ``recall_tags``.
         min_scores: score floors of recall, e.g. ``{"final": 0.2}``.
         deadlines: time limits in seconds; default retain 15, recall 10, reflect 30, bank creation 15.
@@ -254,6 +265,7 @@ def create_hindsight_tools(  # noqa: PLR0913 - the documented signature
         tag_groups=tag_groups,
         min_scores=min_scores,
         deadlines=deadlines,
+        delivery=delivery,
     )
     chosen = select_tools(include_retain=include_retain, include_recall=include_recall, include_reflect=include_reflect)
     operations = open_memory(PACKAGE, options, client=client, api_key=api_key, raise_on_error=raise_on_error)

@@ -22,7 +22,7 @@ from hindsight_adapter_core import (
     memory_texts,
     open_memory,
 )
-from hindsight_langchain.failures import failure_note, told
+from hindsight_langchain.failures import failure_note, reworded, told
 from hindsight_langchain.messages import (
     MEMORY_MESSAGE_ID,
     is_memory_message,
@@ -35,7 +35,6 @@ from hindsight_langchain.nodes import MemoryNode, Update
 from hindsight_langchain.run_context import BankChoice, RunContext
 
 from ._client import PACKAGE
-from .wording import reworded
 
 __all__ = ["create_recall_node", "create_retain_node"]
 

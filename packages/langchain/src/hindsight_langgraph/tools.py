@@ -17,11 +17,11 @@ from hindsight_adapter_core import (
     open_memory,
     select_tools,
 )
+from hindsight_langchain.failures import reworded
 from hindsight_langchain.run_context import BankChoice
 from hindsight_langchain.tools import MemoryCall
 
 from ._client import PACKAGE
-from .wording import reworded
 
 __all__ = ["create_hindsight_tools"]
 
