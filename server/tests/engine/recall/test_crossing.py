@@ -89,7 +89,7 @@ async def test_the_first_question_in_another_script_gives_all_facts_vectors_ther
 ) -> None:
     outcome = await asked.ask("谁会说 Finnish？")
     assert texts(outcome)[0] == ENGLISH[1]
-    assert not any("approximation" in note for note in outcome.trace.notes)
+    assert not any("other scripts" in note for note in outcome.trace.notes)
     assert await spaces(asked) == {OWN: 5, SHARED: 5}
     embedder.crossed.clear()
     await asked.ask("谁会说 Finnish？")

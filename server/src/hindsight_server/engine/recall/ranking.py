@@ -75,10 +75,12 @@ class Inputs:
         others = [vectors.rows for space, vectors in held.items() if space != self.space]
         if not others or self.space is None:
             return None
-        rows = np.concatenate(others)
-        if self.crossed or self.space not in held:
-            return rows
-        return np.setdiff1d(rows, held[self.space].rows, assume_unique=True)  # it has vectors in further spaces, too
+        foreign = np.zeros(len(self.scope.view), np.bool_)
+        for rows in others:
+            foreign[rows] = True
+        if not self.crossed and self.space in held:
+            foreign[held[self.space].rows] = False  # in its own script, with vectors in further spaces, too
+        return np.flatnonzero(foreign).astype(np.int32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

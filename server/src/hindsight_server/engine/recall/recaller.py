@@ -41,9 +41,7 @@ from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.embedder import Embedder
 from hindsight_server.ports.store import Store
 
-_UNCROSSED = (
-    "{} facts in other scripts are compared by an approximation, until their vectors in the shared space are made."
-)
+_UNCROSSED = "{} facts are compared less exactly: their vectors for questions in other scripts are still being made."
 _INLINE_ROWS = 20_000  # the scope of fewer is made more quickly than a thread is reached
 
 
