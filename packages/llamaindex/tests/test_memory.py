@@ -6,6 +6,8 @@ import asyncio
 import inspect
 import json
 import logging
+import pickle
+import socket
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -16,7 +18,7 @@ import pytest
 from llama_index.core.base.llms.types import ChatMessage, ImageBlock, MessageRole, TextBlock
 from llama_index.core.memory.types import BaseMemory
 
-from hindsight_adapter_core import Deadlines
+from hindsight_adapter_core import Deadlines, DeliveryOptions
 from hindsight_adapter_core.testing import FakeHindsight
 from hindsight_llamaindex import HindsightError, HindsightMemory, configure
 from hindsight_llamaindex.memory import DEFAULT_SYSTEM_PROMPT
@@ -39,6 +41,12 @@ def elements(server: FakeHindsight, bank: str = "ada") -> list[dict[str, str]]:
 
 def words(server: FakeHindsight, bank: str = "ada") -> list[str]:
     return [element["content"] for element in elements(server, bank)]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 Face = Callable[..., Awaitable[Any]]
@@ -413,12 +421,92 @@ async def test_turns_that_left_the_buffer_are_recalled(server: FakeHindsight, fa
 
 
 @pytest.mark.feature("L10")
-async def test_a_write_that_failed_keeps_its_place(server: FakeHindsight, memory: HindsightMemory, face: Face) -> None:
+async def test_a_refused_turn_is_dropped_with_a_warning(
+    server: FakeHindsight, memory: HindsightMemory, face: Face, caplog: pytest.LogCaptureFixture
+) -> None:
     server.fail("retain", status=400)
-    await face(memory, "put", user("Lost."))
+    await face(memory, "put", user("Refused."))
     await face(memory, "put", user("Kept."))
     assert server.texts("ada") == ["Kept."]
-    assert [message.content for message in memory.get_all()] == ["Lost.", "Kept."]
+    assert [message.content for message in memory.get_all()] == ["Refused.", "Kept."]
+    assert "this turn is not remembered" in caplog.text
+    assert await face(memory, "flush") == 0
+
+
+@pytest.mark.feature("L10")
+@pytest.mark.parametrize("trouble", ["refused for now", "broken", "cut after the work", "slow"])
+async def test_a_turn_that_could_not_be_stored_is_stored_later_and_once(
+    server: FakeHindsight, face: Face, trouble: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = quick(server.url, deadlines=Deadlines(retain=0.4))
+    if trouble == "refused for now":
+        server.fail("retain", status=503, times=5)
+    elif trouble == "broken":
+        server.fail("retain", status=500)
+    elif trouble == "cut after the work":
+        server.drop("retain", after_work=True)
+    else:
+        server.delay("retain", 1.0, after_work=True)
+    await face(memory, "put", user("First."))
+    await face(memory, "put", assistant("Second."))
+    await face(memory, "put", user("Third."))
+    assert await face(memory, "flush") == 0
+    assert words_of(server) == ["First.", "Second.", "Third."]
+    assert "tried again in the background" in caplog.text
+    first = [request for request in server.requests_for("retain") if "First." in str(request.body)]
+    assert len(first) > 1
+    assert len({json.dumps(request.body, sort_keys=True) for request in first}) == 1, "each try is the same request"
+
+
+@pytest.mark.feature("L10")
+@pytest.mark.parametrize("through", ["dict", "pickle"])
+async def test_what_could_not_be_stored_travels_with_a_dump(face: Face, through: str) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    memory = quick(url, deadlines=Deadlines(retain=0.2))
+    await face(memory, "put_messages", [user("Said while the server was down."), assistant("Noted.")])
+    dumped = json.dumps(memory.to_dict()) if through == "dict" else pickle.dumps(memory)
+    with FakeHindsight(port) as server:
+        again = pickle.loads(dumped) if isinstance(dumped, bytes) else HindsightMemory.from_dict(json.loads(dumped))
+        await face(again, "put", user("Said when it was back."))
+        assert await face(again, "flush") == 0
+        assert await face(memory, "flush") == 0
+        assert sorted(words_of(server)) == ["Noted.", "Said when it was back.", "Said while the server was down."]
+        assert again.to_dict()["conversation"]["waiting"] == []
+        assert memory.to_dict()["conversation"]["waiting"] == []
+
+
+@pytest.mark.feature("L10")
+async def test_background_storing_does_not_hold_the_agent(server: FakeHindsight, face: Face) -> None:
+    memory = quick(server.url, retain_async=True)
+    server.delay("retain", 1.0)
+    await face(memory, "put", user("First."))
+    assert words_of(server) == []
+    await face(memory, "put", assistant("Second."))
+    assert await face(memory, "flush") == 0
+    assert words_of(server) == ["First.", "Second."]
+    assert memory.retain_async
+    assert all(request.body["async"] for request in server.requests_for("retain"))
+
+
+def quick(url: str, **options: Any) -> HindsightMemory:
+    pauses = DeliveryOptions(first_pause=0.05, longest_pause=0.1)
+    return HindsightMemory.from_url(url, "ada", delivery=pauses, **options)
+
+
+def words_of(server: FakeHindsight) -> list[str]:
+    """What the server did store, in order; the words of refused requests are not among it."""
+    return server.texts("ada")
+
+
+def test_explain_names_the_server_and_where_the_address_came_from(
+    server: FakeHindsight, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert HindsightMemory.from_url(server.url, "ada").explain()["hindsight_api_url"] == (server.url, "argument")
+    monkeypatch.setenv("HINDSIGHT_API_URL", server.url)
+    assert HindsightMemory.from_defaults("ada").explain()["hindsight_api_url"] == (server.url, "environment")
+    configure(hindsight_api_url=server.url)
+    assert HindsightMemory.from_defaults("ada").explain()["hindsight_api_url"] == (server.url, "configure()")
 
 
 # -- set -------------------------------------------------------------------------------------------------------

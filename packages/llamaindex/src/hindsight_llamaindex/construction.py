@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from llama_index.core.base.llms.types import ChatMessage
-from llama_index.core.bridge.pydantic import BaseModel, Field, PrivateAttr
+from llama_index.core.bridge.pydantic import BaseModel, Field, PrivateAttr, model_serializer
 from llama_index.core.memory.types import BaseMemory
 
 from hindsight_adapter_core import (
     ConversationLog,
     Deadlines,
+    DeliveryOptions,
     MemoryOperations,
     MemoryOptions,
     Origin,
@@ -21,7 +22,7 @@ from hindsight_adapter_core import (
     open_memory,
 )
 
-from ._client import PACKAGE
+from ._client import PACKAGE, explained
 from .defaults import DEFAULT_BUDGET, DEFAULT_CONTEXT, DEFAULT_MAX_TOKENS, DEFAULT_TAGS_MATCH, given
 from .session import Session
 
@@ -47,6 +48,7 @@ class MemoryBase(BaseMemory):
     chat_history_limit: int = Field(default=100, frozen=True, description="Messages kept in the local buffer.")
     mission: str | None = Field(default=None, frozen=True, description="What the bank is for.")
     hindsight_api_url: str | None = Field(default=None, frozen=True, description="Server address.")
+    retain_async: bool = Field(default=False, frozen=True, description="Store in the background.")
     chat_history: list[ChatMessage] = Field(default_factory=list, description="Set by dumps: the local buffer.")
     conversation: dict[str, Any] | None = Field(default=None, description="Set by dumps: what is stored already.")
 
@@ -61,6 +63,7 @@ class MemoryBase(BaseMemory):
         hindsight_api_url: str | None = None,
         api_key: str | None = None,
         deadlines: Deadlines | None = None,
+        delivery: DeliveryOptions | None = None,
         **fields: Any,
     ) -> None:
         fields.pop("class_name", None)
@@ -77,7 +80,9 @@ class MemoryBase(BaseMemory):
             recall_tags_match=given(fields.pop("recall_tags_match", None)),
             retain_context=given(fields.pop("context", None)),
             mission=mission,
+            retain_async=fields.pop("retain_async", False),
             deadlines=deadlines,
+            delivery=delivery,
         )
         operations = open_memory(PACKAGE, options, client=client, api_key=api_key)
         super().__init__(**_resolved(operations), **fields)
@@ -95,6 +100,7 @@ class MemoryBase(BaseMemory):
             template=self.system_prompt,
             messages=messages,
             complete=known is None or bool(known.get("complete")),
+            waiting=(known or {}).get("waiting") or (),
         )
 
     @classmethod
@@ -192,8 +198,9 @@ class MemoryBase(BaseMemory):
             api_key: bearer key.
             mission, context, budget, max_tokens, tags, recall_tags, recall_tags_match, system_prompt,
                 chat_history_limit: as in :meth:`from_client`.
-            **options: ``deadlines`` (time limits in seconds) and ``chat_history`` (messages to begin with, which are
-                not stored again).
+            **options: ``chat_history`` (messages to begin with, which are not stored again), ``deadlines`` (time limits
+                in seconds), ``retain_async=True`` (store in the background, so that the agent never waits for a write)
+                and ``delivery`` (bounds and pauses of the background queue).
 
         Raises:
             MissingBankError: no bank is named.
@@ -218,7 +225,7 @@ class MemoryBase(BaseMemory):
 
     def explain(self) -> dict[str, tuple[Any, Origin]]:
         """Every setting with where its value came from, e.g. ``{"budget": ("high", "configure()")}``."""
-        return self._operations.settings.explain()
+        return explained(self._operations)
 
     def close(self) -> None:
         """Close the HTTP session in use; the next call opens it again. A client of yours is left alone."""
@@ -233,12 +240,19 @@ class MemoryBase(BaseMemory):
         self.chat_history = self._session.messages
         self.conversation = self._session.to_dict()
 
+    @model_serializer(mode="wrap")
+    def custom_model_dump(self, handler: Any, info: Any) -> dict[str, Any]:
+        """How the framework dumps its components; what waits to be stored may have changed since the last call."""
+        self._sync_fields()
+        return {**handler(self), "class_name": self.class_name()}
+
     def __getstate__(self) -> dict[Any, Any]:
         if self._operations.handle.url is None:
             raise SerializationError(
                 "client: this memory cannot be pickled, for its client shows no base_url to reconnect to; "
                 "build it with from_url instead"
             )
+        self._sync_fields()
         # Fields say everything; what is private is built again from them. None of them holds a key.
         return {**BaseModel.__getstate__(self), "__pydantic_private__": None}
 
@@ -284,5 +298,6 @@ def _resolved(operations: MemoryOperations) -> dict[str, Any]:
         "recall_tags": list(settings.recall_tags) or None,
         "recall_tags_match": settings.recall_tags_match,
         "mission": settings.mission,
+        "retain_async": operations.options.retain_async,
         "hindsight_api_url": operations.handle.url,
     }

@@ -10,7 +10,6 @@ from llama_index.core.base.llms.types import ChatMessage
 from hindsight_adapter_core import (
     HindsightError,
     RecallOutcome,
-    Turn,
     fill_template,
     memory_lines,
 )
@@ -30,8 +29,8 @@ class HindsightMemory(MemoryBase):
     Pass it as ``agent.run(..., memory=memory)``. What users write and what the assistant finally answers is stored,
     turn by turn, in one document of the bank; before the model is called, memories that fit the last user message are
     put in front of it. One object is one conversation: make a new one for the next. The memory never makes an agent
-    fail: when the server cannot be reached, a warning is logged and the agent goes on without memories; a turn that
-    could not be stored is not tried again.
+    fail: when the server cannot be reached, a warning is logged and the agent goes on without memories. A turn that
+    could not be stored is tried again in the background until it is, also after the memory was dumped and restored.
 
     Recalled memories come as a leading system message. Agents that throw such a message away (``ReActAgent`` and
     ``CodeActAgent`` without a ``system_prompt``) get the same text at the head of the last user message instead.
@@ -47,6 +46,8 @@ class HindsightMemory(MemoryBase):
         hindsight_api_url: server address.
         api_key: bearer key.
         deadlines: time limits in seconds; default retain 15, recall 10, bank creation 15.
+        retain_async: store every turn in the background; the agent never waits for a write.
+        delivery: bounds and pauses of the background queue.
         **fields: the fields of this class.
 
     Raises:
@@ -112,19 +113,23 @@ class HindsightMemory(MemoryBase):
 
     def put_messages(self, messages: list[ChatMessage]) -> None:
         """Append messages, and store the genuine turns among them in order."""
-        self._store(self._session.add(messages))
+        self._session.add(messages)
+        self._store()
 
     async def aput_messages(self, messages: list[ChatMessage]) -> None:
         """Async twin of :meth:`put_messages`."""
-        await self._astore(self._session.add(messages))
+        self._session.add(messages)
+        await self._astore()
 
     def set(self, messages: list[ChatMessage]) -> None:
         """Replace the buffer, and store the turns that it did not hold before."""
-        self._store(self._session.replace(messages))
+        self._session.replace(messages)
+        self._store()
 
     async def aset(self, messages: list[ChatMessage]) -> None:
         """Async twin of :meth:`set`."""
-        await self._astore(self._session.replace(messages))
+        self._session.replace(messages)
+        await self._astore()
 
     def reset(self) -> None:
         """Empty the buffer. What is stored in the bank stays."""
@@ -135,25 +140,33 @@ class HindsightMemory(MemoryBase):
         """Async twin of :meth:`reset`."""
         self.reset()
 
-    def _store(self, turns: list[Turn]) -> None:
-        try:
-            self._operations.store_turns(self._session.log, turns, bank_id=self.bank_id, delta=False)
-        except HindsightError as error:
-            _retain_failed(error)
+    def _store(self) -> None:
+        self._session.outbox.send(self._operations, self.bank_id)
         self._sync_fields()
 
-    async def _astore(self, turns: list[Turn]) -> None:
-        try:
-            await self._operations.astore_turns(self._session.log, turns, bank_id=self.bank_id, delta=False)
-        except HindsightError as error:
-            _retain_failed(error)
+    async def _astore(self) -> None:
+        await self._session.outbox.asend(self._operations, self.bank_id)
         self._sync_fields()
+
+    def flush(self, timeout: float = 10.0) -> int:
+        """Wait until every turn of this conversation is stored, at most ``timeout`` seconds.
+
+        Turns wait while the server is down, and with ``retain_async``. The end of the process waits for them as well.
+
+        Returns:
+            How many turns still wait.
+        """
+        self._store()
+        self._operations.flush(timeout)
+        return len(self._session.outbox)
+
+    async def aflush(self, timeout: float = 10.0) -> int:
+        """Async twin of :meth:`flush`."""
+        await self._astore()
+        await self._operations.aflush(timeout)
+        return len(self._session.outbox)
 
 
 def _recall_failed(error: HindsightError) -> RecallOutcome:
     logger.warning("%s; this turn goes on without memories", error)
     return RecallOutcome()
-
-
-def _retain_failed(error: HindsightError) -> None:
-    logger.warning("%s; the conversation goes on, this turn is not remembered", error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
@@ -11,6 +11,7 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from hindsight_adapter_core import ConversationLog, RecalledMemory, RecallOutcome, Turn, clean_turn
 
 from .messages import already_said, stored_turns, trimmed
+from .outbox import Outbox
 
 __all__ = ["Session"]
 
@@ -24,6 +25,7 @@ class Session:
         template: the prompt template whose filled blocks are recognised.
         messages: the messages so far; they count as stored.
         complete: every stored turn is among ``messages``.
+        waiting: turns that an earlier process could not store, as :meth:`Outbox.to_list` gave them.
     """
 
     def __init__(
@@ -34,8 +36,10 @@ class Session:
         template: str,
         messages: Sequence[ChatMessage] = (),
         complete: bool = True,
+        waiting: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.log = log
+        self.outbox = Outbox(log, waiting)
         self._limit = limit
         self._template = template
         self._complete = complete
@@ -49,17 +53,17 @@ class Session:
         with self._lock:
             return list(self._messages)
 
-    def add(self, messages: Sequence[ChatMessage]) -> list[Turn]:
-        """Append messages; returns the turns among them that are to be stored."""
+    def add(self, messages: Sequence[ChatMessage]) -> None:
+        """Append messages, and put the genuine turns among them into the outbox."""
         turns = stored_turns(messages, self._template)
         with self._lock:
             if any(turn.role == "user" for turn in turns):
                 self._recalled.clear()
             self._keep([*self._messages, *messages])
-        return turns
+            self.outbox.put(turns)
 
-    def replace(self, messages: Sequence[ChatMessage]) -> list[Turn]:
-        """Put other messages in place of those kept; returns the turns that were not among them before.
+    def replace(self, messages: Sequence[ChatMessage]) -> None:
+        """Put other messages in place of those kept, and the turns that were not among them into the outbox.
 
         Where the old messages end inside the new ones is found by the longest run that both have in common, so that a
         history that was trimmed, here or by the caller, is still recognised. When nothing is in common, only the last
@@ -71,17 +75,20 @@ class Session:
             old = stored_turns(self._messages, self._template)
             overlap, end = _overlap(old, new)
             fresh = new[end:] if overlap else self.log.unseen(new)
-            self._complete = self._complete and (overlap == len(old) or self.log.last is None)
+            self._complete = self._complete and (overlap == len(old) or not self._has_stored())
             self._recalled.clear()
             self._keep(list(messages))
-        return fresh
+            self.outbox.put(fresh)
 
     def clear(self) -> None:
         """Forget the messages. What is stored stays stored, and may now be recalled."""
         with self._lock:
-            self._complete = self._complete and self.log.last is None
+            self._complete = self._complete and not self._has_stored()
             self._messages = []
             self._recalled.clear()
+
+    def _has_stored(self) -> bool:
+        return self.log.last is not None or len(self.outbox) > 0
 
     def _keep(self, messages: list[ChatMessage]) -> None:
         kept = trimmed(messages, self._limit)
@@ -128,10 +135,10 @@ class Session:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without the messages."""
-        return {**self.log.to_dict(), "complete": self._complete}
+        return {**self.log.to_dict(), "complete": self._complete, "waiting": self.outbox.to_list()}
 
     def copy(self) -> Self:
-        """An independent session that goes on in the same document."""
+        """An independent session that goes on in the same document. What waits is left to this one."""
         return type(self)(
             ConversationLog.from_dict(self.log.to_dict()),
             limit=self._limit,

@@ -20,7 +20,7 @@ from hindsight_adapter_core import (
     select_tools,
 )
 
-from ._client import PACKAGE
+from ._client import PACKAGE, explained
 from .defaults import DEFAULT_CONTEXT, given
 
 __all__ = ["HindsightToolSpec", "create_hindsight_tools"]
@@ -181,7 +181,7 @@ class HindsightToolSpec(BaseToolSpec):
 
     def explain(self) -> dict[str, tuple[Any, Origin]]:
         """Every setting with where its value came from, e.g. ``{"budget": ("high", "configure()")}``."""
-        return self._operations.settings.explain()
+        return explained(self._operations)
 
     def close(self) -> None:
         """Close the HTTP session in use; the next call opens it again. A client of yours is left alone."""

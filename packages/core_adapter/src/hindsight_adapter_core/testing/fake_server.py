@@ -63,9 +63,12 @@ class FakeHindsight:
     It keeps to what adapters rely on: 404 for an unknown bank on recall, retain and reflect create one, a write whose
     ``operation_id`` was seen is not repeated, ``append`` adds to a document. Use it as a context manager, or
     ``start()`` and ``stop()``. All methods may be called from any thread.
+
+    Args:
+        port: where to listen on 127.0.0.1; by default a free port.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
         self.requests: list[RecordedRequest] = []
         self.banks: dict[str, FakeBank] = {}
         self.reflect_output: dict[str, Any] | None = None
@@ -73,7 +76,7 @@ class FakeHindsight:
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="fake-hindsight", daemon=True)
-        self._port = 0
+        self._port = port
 
     # -- life cycle ---------------------------------------------------------------------------------------------
 
@@ -162,7 +165,7 @@ class FakeHindsight:
 
         async def listen() -> None:
             await runner.setup()
-            site = web.TCPSite(runner, "127.0.0.1", 0)
+            site = web.TCPSite(runner, "127.0.0.1", self._port, reuse_address=True)
             await site.start()
             self._port = runner.addresses[0][1]
 

@@ -1,0 +1,156 @@
+"""The turns of one conversation on their way to the server: in order, each once, and none lost while it is down."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hindsight_adapter_core import (
+    ConversationLog,
+    HindsightError,
+    MemoryOperations,
+    OperationError,
+    RetainItem,
+    Turn,
+    get_bridge,
+    now_iso,
+    operation_id_for,
+    turn_content,
+)
+
+__all__ = ["Outbox"]
+
+logger = logging.getLogger("hindsight_llamaindex")
+
+#: Answers in the range of refusals that a later try may well not meet again.
+_PASSING = frozenset({401, 403, 408, 423, 425, 429})
+
+
+@dataclass(eq=False)
+class _Entry:
+    """One turn. Its time and, from the first try on, its place make its request the same at every try."""
+
+    turn: Turn
+    index: int | None = None
+    queued: bool = False
+
+
+class Outbox:
+    """Turns that were said and are not known to be stored. Safe to use from any thread and loop.
+
+    A turn is sent at once. When the server cannot be reached, or does not answer in time, the turn goes to the
+    background queue of the memory, which tries until it succeeds; later turns follow through the queue as long as one
+    of this conversation waits there, so that an agent waits for a server that is down once and not at every turn.
+    What a server refuses for good is dropped, with a warning.
+
+    Args:
+        log: where the turns go.
+        waiting: what :meth:`to_list` gave in an earlier process.
+    """
+
+    def __init__(self, log: ConversationLog, waiting: Iterable[Mapping[str, Any]] = ()) -> None:
+        self._log = log
+        self._entries = [_Entry(Turn(**one["turn"]), one["index"]) for one in waiting]
+        self._lock = threading.Lock()
+        self._process_id = os.getpid()
+
+    def put(self, turns: Sequence[Turn]) -> None:
+        """Take turns, the oldest first. They count as said now unless they state a time."""
+        with self._lock:
+            self._entries += [_Entry(replace(turn, timestamp=turn.timestamp or now_iso())) for turn in turns]
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._entries)
+
+    def send(self, operations: MemoryOperations, bank_id: str) -> None:
+        """Send what is not sent. Raises nothing that has to do with the server."""
+        if self._has_unsent():
+            get_bridge().run(lambda: self._send(operations, bank_id))
+
+    async def asend(self, operations: MemoryOperations, bank_id: str) -> None:
+        """Async twin of :meth:`send`."""
+        if self._has_unsent():
+            await get_bridge().arun(lambda: self._send(operations, bank_id))
+
+    def _has_unsent(self) -> bool:
+        with self._lock:
+            if self._process_id != os.getpid():
+                # The parent of this forked process delivers what it took.
+                self._process_id, self._entries = os.getpid(), [one for one in self._entries if one.index is None]
+            return any(not one.queued for one in self._entries)
+
+    async def _send(self, operations: MemoryOperations, bank_id: str) -> None:
+        async with self._log.exclusive():
+            with self._lock:
+                unsent = [one for one in self._entries if not one.queued]
+            for entry in unsent:
+                if entry.index is None:
+                    entry.index = self._log.next_index
+                    self._log.advance(entry.turn)
+            for entry in unsent:
+                try:
+                    await self._send_one(entry, operations, bank_id)
+                except HindsightError as error:
+                    if _refused(error):
+                        self._settle(entry)
+                        logger.warning("%s; the conversation goes on, this turn is not remembered", error)
+                    else:
+                        logger.warning("%s; the conversation goes on, this turn is tried again with the next", error)
+
+    async def _send_one(self, entry: _Entry, operations: MemoryOperations, bank_id: str) -> None:
+        content, item = self._request(entry, operations, bank_id)
+        if not (operations.options.retain_async or self._is_queueing()):
+            try:
+                await operations.aretain(content, **item)
+            except OperationError as error:
+                if _refused(error):
+                    raise
+                logger.warning("%s; the conversation goes on, this turn is tried again in the background", error)
+            else:
+                self._settle(entry)
+                return
+        ticket = await operations.aretain_in_background(content, **item)
+        entry.queued = True
+        ticket.add_done_callback(lambda _: self._settle(entry))
+
+    def _request(self, entry: _Entry, operations: MemoryOperations, bank_id: str) -> tuple[str, RetainItem]:
+        document_id, turn = self._log.document_id, entry.turn
+        return turn_content(turn), {
+            "bank_id": bank_id,
+            "document_id": document_id,
+            "timestamp": turn.timestamp,
+            "metadata": {"role": turn.role, "source": operations.package.framework},
+            "append": True,
+            "operation_id": operation_id_for(bank_id, document_id, entry.index or 0, turn.text),
+        }
+
+    def _is_queueing(self) -> bool:
+        with self._lock:
+            return any(one.queued for one in self._entries)
+
+    def _settle(self, entry: _Entry) -> None:
+        with self._lock:
+            if entry in self._entries:
+                self._entries.remove(entry)
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """The waiting turns as plain data, for another process to send."""
+        with self._lock:
+            return [{"turn": _as_data(one.turn), "index": one.index} for one in self._entries]
+
+
+def _as_data(turn: Turn) -> dict[str, Any]:
+    return {"role": turn.role, "text": turn.text, "name": turn.name, "timestamp": turn.timestamp}
+
+
+def _refused(error: HindsightError) -> bool:
+    status = getattr(error.__cause__, "status", None)
+    if isinstance(status, int):
+        return 400 <= status < 500 and status not in _PASSING
+    # Anything but a failed operation is a matter of settings: no key, no bank.
+    return not isinstance(error, OperationError)
