@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hindsight_server.domain.time import find_times
+from hindsight_server.domain.time import find_events, find_times
 
 from .test_phrases import WEDNESDAY, bounds
 
@@ -35,3 +35,14 @@ def test_a_phrase_is_one_time_and_means_what_people_mean(phrase: str, meaning: s
 @pytest.mark.feature("R3")
 def test_what_is_no_time_sets_none(text: str) -> None:
     assert [one.text for one in find_times(text, ASKED)] == []
+
+
+@pytest.mark.parametrize("line", lines("events"))
+@pytest.mark.feature("S7")
+def test_what_a_question_gives_by_an_event(line: str) -> None:
+    question, _, meant = (part.strip() for part in line.partition("|"))
+    found = [
+        f"{one.event} / {one.relation.value}" + (f" / {one.unit} {one.count}" if one.unit else "")
+        for one in find_events(question, find_times(question, ASKED))
+    ]
+    assert "; ".join(found) == meant

@@ -76,6 +76,25 @@ EVENTS = [
         ("2020-06-21", "2021-08-31"),
         "Ann and Bo got married in the town hall.",
     ),
+    ("Who sang when Ann got married?", ("2020-06-20", "2020-06-20"), "Ann and Bo got married in the town hall."),
+    (
+        "What did Ann do the year she got married?",
+        ("2020-01-01", "2020-12-31"),
+        "Ann and Bo got married in the town hall.",
+    ),
+    (
+        "What did Ann do while moving to Berlin?",
+        ("2021-08-18", "2021-09-15"),
+        "Ann moved to Berlin with two suitcases.",
+    ),
+    (
+        "What did Ann do a few days after the wedding?",
+        ("2020-06-22", "2020-06-25"),
+        "Ann and Bo got married in the town hall.",
+    ),
+    ("婚礼两周前林晓雯寄了什么？", ("2022-09-12", "2022-09-18"), "林晓雯和高骏在西湖边办了婚礼。"),
+    ("婚礼两周后林晓雯去了哪里？", ("2022-10-10", "2022-10-16"), "林晓雯和高骏在西湖边办了婚礼。"),
+    ("搬家那年林晓雯种了什么？", ("2023-01-01", "2023-12-31"), "林晓雯搬家到滨江。"),
     ("婚礼之前林晓雯寄了什么？", (None, "2022-10-01"), "林晓雯和高骏在西湖边办了婚礼。"),
     ("搬家之后林晓雯种了什么？", ("2023-04-16", None), "林晓雯搬家到滨江。"),
 ]

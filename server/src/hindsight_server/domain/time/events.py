@@ -12,9 +12,11 @@ from hindsight_server.domain.model import Interval
 from hindsight_server.domain.time import calendar as cal
 from hindsight_server.domain.time.calendar import Anchor, Span
 from hindsight_server.domain.time.mention import Grain, Relation
+from hindsight_server.domain.time.words import Words
 
 _TICK = timedelta(microseconds=1)
 _AROUND = timedelta(days=14)
+_ONE_DAY = timedelta(days=1)
 Bounds = tuple[datetime | None, datetime | None]
 
 
@@ -27,7 +29,10 @@ class EventPhrase:
         text: the phrase as written: "the week before her marriage".
         event: the event alone: "her marriage".
         relation: the side of the event that is meant; ``AT`` is while it lasted.
-        unit, count: the step of "the week before", "two days after"; None without one.
+        unit, count: the step of "the week before", "two days after"; None without one. With ``AT`` the unit that the
+            event lies in: "the year she moved".
+        most: the most that the count may mean ("a few").
+        is_lasting: what it names goes on for some time ("while she lived there").
         is_stretch: whether all of the step is meant ("the two months before"), not its end ("two months before").
         kinds: for each kind of event that is named the words that tell of it ("marriage", "wedding", "married").
         named: the words of the event that belong to one of the kinds.
@@ -42,7 +47,9 @@ class EventPhrase:
     relation: Relation
     unit: str | None = None
     count: float | None = None
+    most: float | None = None
     is_stretch: bool = False
+    is_lasting: bool = False
     kinds: tuple[tuple[str, ...], ...] = ()
     named: tuple[str, ...] = ()
     asides: tuple[str, ...] = ()
@@ -51,11 +58,15 @@ class EventPhrase:
     def bounds(self, event: Interval, zone: tzinfo) -> Bounds:
         """The time that the phrase means, given when the event was. Both ends included; None is open.
 
-        "Around" is two weeks on either side; "the week before" are the seven days before.
+        "Around" is two weeks on either side, and so is "while" where only one day of it is known; "the week before" are
+        the seven days before.
         """
         start, end = event.start.astimezone(zone), event.end.astimezone(zone)
         if self.unit is not None and self.relation in (Relation.BEFORE, Relation.AFTER):
             return self._stepped(start, end, zone)
+        if self.unit is not None and self.relation is Relation.AT:
+            span = cal.shifted(self.unit, 0, Anchor(start))
+            return span.start.replace(tzinfo=zone), span.end.replace(tzinfo=zone)
         if self.relation is Relation.BEFORE:
             return None, start - _TICK
         if self.relation is Relation.AFTER:
@@ -64,21 +75,29 @@ class EventPhrase:
             return start, None
         if self.relation is Relation.UNTIL:
             return None, end
-        if self.relation is Relation.AROUND:
+        if self.relation is Relation.AROUND or (self.is_lasting and end - start <= _ONE_DAY):
             return start - _AROUND, end + _AROUND
         return start, end
 
     def _stepped(self, start: datetime, end: datetime, zone: tzinfo) -> Bounds:
         is_before = self.relation is Relation.BEFORE
         edge = (start if is_before else end).replace(tzinfo=None)
-        if self.is_stretch or self.count is None or self.count == 1:
+        sign = -1 if is_before else 1
+        if self.most is not None and self.count is not None:
+            ends = [
+                cal.shifted(self.unit or "day", sign * int(count), Anchor(edge)) for count in (self.count, self.most)
+            ]
+            span = Span(min(end.start for end in ends), max(end.end for end in ends), Grain.RANGE)
+        elif self.unit in cal.SEASON_MONTHS:
+            span = cal.shifted(self.unit or "", sign * int(self.count or 1), Anchor(edge))
+        elif self.is_stretch or self.count is None or self.count == 1:
             size = int(
                 (self.count or 1) * {"week": 7, "month": 30.5, "year": 365.25, "weekend": 7}.get(self.unit or "", 1)
             )
             far = edge + timedelta(days=-size if is_before else size)
             span = Span(far, edge - _TICK, Grain.RANGE) if is_before else Span(edge + _TICK, far, Grain.RANGE)
         else:
-            span = cal.shifted(self.unit or "day", int(-self.count if is_before else self.count), Anchor(edge))
+            span = cal.shifted(self.unit or "day", sign * int(self.count), Anchor(edge))
         return span.start.replace(tzinfo=zone), span.end.replace(tzinfo=zone)
 
 
@@ -88,11 +107,10 @@ class EventGrammar:
     Args:
         data: that table.
         expand: fills the ``{names}`` of patterns.
-        unit: the units of time by their words.
-        count: reads a number.
+        words: the units of time and the numbers of the language.
     """
 
-    def __init__(self, data: Mapping[str, Any], expand: Any, unit: Mapping[str, str], count: Any) -> None:
+    def __init__(self, data: Mapping[str, Any], expand: Any, words: Words) -> None:
         self._kinds = [tuple(words.split()) for words in data["words"]]
         every = sorted({word for kind in self._kinds for word in kind}, key=len, reverse=True)
         # Lookbehind needs one length, so the words that stand before it are grouped by theirs.
@@ -100,53 +118,68 @@ class EventGrammar:
         self._every = re.compile(
             "|".join(map(re.escape, every)) if self._spaceless else rf"\b(?:{'|'.join(map(re.escape, every))})\b", re.I
         )
-        self._pattern = re.compile(expand(_with_words(data["pattern"], every)), re.I)
+        self._patterns = [
+            (re.compile(expand(_with_words(pattern, every)), re.I), False) for pattern in data["patterns"]
+        ] + [(re.compile(expand(_with_words(pattern, every)), re.I), True) for pattern in data["clauses"]]
+        self._told = re.compile(data["told"], re.I)
+        self._general = re.compile(data["general"], re.I)
         self._refused = re.compile(expand(data["refused"]), re.I)
         self._needs = re.compile(expand(_with_words(data["needs"], every)))
-        self._between = re.compile(data["between"], re.I) if "between" in data else None
         self._relations = {cue: Relation(name) for name, cues in data["sides"].items() for cue in cues}
         self._aliases: Mapping[str, str] = data.get("aliases", {})
         self._asides = tuple(data["aside"])
-        self._unit, self._count = unit, count
+        self._words = words
+        self._lasting = frozenset(data["lasting"])
         self.cues = frozenset(cue.split()[0] for cue in (*self._relations, "between"))
         self.characters = frozenset(cue[-1] for cue in self._relations) if self._spaceless else frozenset()
 
     def find(self, text: str, taken: Sequence[tuple[int, int]]) -> Iterable[EventPhrase]:
         """The event phrases of a text that do not reach into stretches that are taken."""
-        for match in self._pattern.finditer(text):
-            event = match["event"].strip()
-            if any(match.start() < end and start < match.end("cue") + 1 for start, end in taken):
+        end = 0
+        found = [(match, is_clause) for pattern, is_clause in self._patterns for match in pattern.finditer(text)]
+        for match, is_clause in sorted(found, key=lambda one: one[0].start()):
+            if match.start() < end or (is_clause and not self._is_told(text, match)):
                 continue
-            if any(match.start("event") <= start < match.end("event") for start, _ in taken):
+            event = match["event"].strip()
+            if any(_are_apart(match, *one) for one in taken):
                 continue
             if self._refused.match(event) if not self._spaceless else self._refused.search(event):
                 continue
-            if self._needs.match(event):
-                yield from self._phrase(text, match, event)
+            if is_clause or self._needs.match(event):
+                end = match.end()
+                yield self._phrase(text, match, event)
 
-    def _phrase(self, text: str, match: re.Match[str], event: str) -> Iterable[EventPhrase]:
-        cue = match["cue"].lower()
-        between = self._between.fullmatch(event) if self._between and cue == "between" else None
-        if cue == "between" and between is None:
-            return
-        unit = match["unit"]
+    def _is_told(self, text: str, match: re.Match[str]) -> bool:
+        """Whether a clause ("when they moved") and the rest of the question tell of something that was once."""
+        if _part(match, "asks") or self._general.search(text):
+            return False
+        rest = f"{text[: match.start()]} {text[match.end() :]}"
+        event = match["event"]
+        if self._spaceless:
+            return bool(self._told.search(rest) or self._every.search(event))
+        return bool(self._told.search(rest) and (self._told.search(event) or event.split()[0].endswith("ing")))
+
+    def _phrase(self, text: str, match: re.Match[str], event: str) -> EventPhrase:
+        cue, unit, written = match["cue"].lower(), _part(match, "unit"), _part(match, "count")
+        least, most = self._words.vague.get(written, (0, 0))
         given = EventPhrase(
             start=match.start(),
             end=match.end(),
             text=text[match.start() : match.end()].strip(),
             event=event,
             relation=self._relations.get(cue, Relation.AFTER),
-            unit=self._unit.get(unit.lower()) if unit else None,
-            count=self._count(match["count"]) if match["count"] else None,
-            is_stretch=bool(match["whole"]) if "whole" in match.re.groupindex else False,
+            unit=self._words.unit.get(unit),
+            count=least or (self._words.count(written) if written else None),
+            most=most or None,
+            is_stretch=bool(_part(match, "whole")) and not most,
+            is_lasting=cue in self._lasting,
             asides=self._asides,
         )
-        if between is None:
-            yield self._with_kinds(given)
-            return
-        first, last = between["first"].strip(), between["last"].strip()
-        second = self._with_kinds(replace(given, event=last, relation=Relation.BEFORE))
-        yield self._with_kinds(replace(given, event=first, relation=Relation.AFTER, until=second))
+        last = _part(match, "last")
+        if not last:
+            return self._with_kinds(given)
+        second = self._with_kinds(replace(given, event=match["last"].strip(), relation=Relation.BEFORE))
+        return self._with_kinds(replace(given, relation=Relation.AFTER, until=second))
 
     def _with_kinds(self, phrase: EventPhrase) -> EventPhrase:
         event = phrase.event
@@ -158,6 +191,19 @@ class EventGrammar:
             tuple(dict.fromkeys(word for kind in self._kinds if one in kind for word in kind)) for one in named
         )
         return replace(phrase, event=event, named=named, kinds=kinds)
+
+
+def _are_apart(match: re.Match[str], start: int, end: int) -> bool:
+    """Whether a time of its own stands where the phrase does: not as 两周 in 手术两周后."""
+    if match.end("event") <= start and end <= match.end("cue"):
+        return False
+    in_phrase = match.start() < end and start < match.end("cue") + 1
+    return in_phrase or match.start("event") <= start < match.end("event")
+
+
+def _part(match: re.Match[str], name: str) -> str:
+    """A group in lower case; empty when the pattern has none of that name or it took no part."""
+    return (match[name] or "").lower() if name in match.re.groupindex else ""
 
 
 def _with_words(pattern: str, words: Sequence[str]) -> str:

@@ -110,7 +110,7 @@ def _grammar(*codes: str) -> Grammar:
         spaceless=tuple(spaceless),
         characters=frozenset().union(*(rule.triggers for rule in spaceless)),
         events=tuple(
-            EventGrammar(data["events"], partial(_expanded, _places(data, words)), words.unit, words.count)
+            EventGrammar(data["events"], partial(_expanded, _places(data, words)), words)
             for data, words in languages
             if "events" in data
         ),

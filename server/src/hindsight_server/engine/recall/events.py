@@ -79,7 +79,7 @@ class EventFinder:
         if not find_events(question.text, ()):
             return question
         phrases = find_events(question.text, find_times(question.text, question.now))
-        times, notes = question.times, list(question.notes)
+        times, notes = _without_steps(question.times, phrases), list(question.notes)
         for phrase in phrases[:_MOST_EVENTS]:
             found, missing = await guarded("temporal", self._window(run, phrase), run.until)
             if found is None:
@@ -239,6 +239,12 @@ def _only(rivals: Sequence[_Found], phrase: EventPhrase) -> _Found | str:
         days = " and ".join(one.interval.start.date().isoformat() for one in (first, last))
         return f'"{phrase.event}" could be of {days}, among others, so "{phrase.text}" sets no time window.'
     return first
+
+
+def _without_steps(times: tuple[AskedTime, ...], phrases: Sequence[EventPhrase]) -> tuple[AskedTime, ...]:
+    """Without what is counted from an event: 两周后 in 手术两周后 is not two weeks from now."""
+    steps = [phrase.text.replace(phrase.event, "", 1) for phrase in phrases if phrase.unit]
+    return tuple(one for one in times if one.phrase is None or not any(one.phrase in step for step in steps))
 
 
 def _within(times: tuple[AskedTime, ...], event: AskedTime) -> tuple[AskedTime, ...]:
