@@ -109,6 +109,10 @@ class Store(ForgettingStore, SecurityStore, TransferStore, EntityStore, Protocol
     # reading
     async def get_fact(self, bank_id: str, fact_id: str) -> Fact: ...
 
+    async def facts_by_id(self, bank_id: str, fact_ids: Sequence[str]) -> list[Fact]:
+        """The facts of the given ids, in that order; those that are gone are left out."""
+        ...
+
     async def facts(self, bank_id: str, seqs: Sequence[int]) -> list[Fact]:
         """The facts of the given numbers, in that order; numbers that are gone are left out."""
         ...

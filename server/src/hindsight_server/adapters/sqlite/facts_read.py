@@ -32,6 +32,11 @@ def get_fact(connection: apsw.Connection, bank_id: str, fact_id: str) -> Fact:
     return read_facts(connection, bank_id, [row[0]])[0]
 
 
+def facts_by_id(connection: apsw.Connection, bank_id: str, fact_ids: Sequence[str]) -> list[Fact]:
+    wanted = {"bank_id": bank_id, "ids": to_json(list(dict.fromkeys(fact_ids)))}
+    return read_facts(connection, bank_id, column(connection, "facts.seqs_of_ids", wanted))
+
+
 def read_facts(
     connection: apsw.Connection, bank_id: str, seqs: Sequence[int], *, as_written: bool = False
 ) -> list[Fact]:

@@ -158,6 +158,9 @@ class SqliteStore(ForgettingRows, SecurityRows):
     async def get_fact(self, bank_id: str, fact_id: str) -> Fact:
         return await self._read_bank(facts_read.get_fact, bank_id, fact_id)
 
+    async def facts_by_id(self, bank_id: str, fact_ids: Sequence[str]) -> list[Fact]:
+        return await self._read_bank(facts_read.facts_by_id, bank_id, fact_ids)
+
     async def facts(self, bank_id: str, seqs: Sequence[int]) -> list[Fact]:
         return await self._read_bank(facts_read.read_facts, bank_id, seqs)
 

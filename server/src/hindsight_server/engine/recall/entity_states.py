@@ -26,10 +26,17 @@ def newest_rows(scope: Scope, entities: Sequence[int], shown: Int32Array, max_to
     found: dict[int, list[int]] = {number: [] for number in entities}
     if not entities or max_tokens <= 0:
         return found
-    rows_of = _best_rows(scope, entities, shown)
+    which, rows, newest = _mentions(scope, entities, shown)
     tokens, taken = scope.view.tokens, set()
-    left = max_tokens
+    left, least = max_tokens, int(tokens[rows].min(initial=max_tokens + 1))
+    rows_of: dict[int, list[int]] = {number: [] for number in entities}
     for turn in range(_EACH):
+        if left < least:
+            break
+        for _ in range((1, _EACH - 1, 0)[turn]):  # most budgets are used up by one of each
+            for at, best in _last_of_each(which, newest, rows, len(entities)):
+                if best not in rows_of[entities[at]]:  # two names of one entity in a fact
+                    rows_of[entities[at]].append(best)
         for number in entities:
             row = rows_of[number][turn] if turn < len(rows_of[number]) else None
             if row is not None and row not in taken and tokens[row] <= left:
@@ -39,7 +46,8 @@ def newest_rows(scope: Scope, entities: Sequence[int], shown: Int32Array, max_to
     return found
 
 
-def _best_rows(scope: Scope, entities: Sequence[int], shown: Int32Array) -> dict[int, list[int]]:
+def _mentions(scope: Scope, entities: Sequence[int], shown: Int32Array) -> tuple[Int32Array, Int32Array, Float64Array]:
+    """The visible mentions of entities: whose each is, by its place in `entities`; its row; how wanted it is."""
     view = scope.view
     size = max(int(view.entity_numbers.max(initial=0)), *entities) + 1
     place = np.full(size, -1, np.int32)
@@ -51,13 +59,9 @@ def _best_rows(scope: Scope, entities: Sequence[int], shown: Int32Array) -> dict
     seen[shown] = False
     hit = np.flatnonzero((which >= 0) & seen[view.entity_owners])
     rows, which = view.entity_owners[hit], which[hit]
-    newest = np.nan_to_num(view.mentioned[rows], nan=-_AGES) + _AGES * (view.fact_type[rows] == _OBSERVATION)
-    found: dict[int, list[int]] = {number: [] for number in entities}
-    for _ in range(_EACH):
-        for at, row in _last_of_each(which, newest, rows, len(entities)):
-            if row not in found[entities[at]]:  # two names of one entity in a fact
-                found[entities[at]].append(row)
-    return found
+    wanted = np.where(np.isnan(view.mentioned), -_AGES, view.mentioned)
+    wanted[view.fact_type == _OBSERVATION] += _AGES
+    return which, rows, wanted[rows]
 
 
 def _last_of_each(which: Int32Array, newest: Float64Array, rows: Int32Array, count: int) -> list[tuple[int, int]]:

@@ -9,7 +9,6 @@ from functools import partial
 
 import numpy as np
 
-from hindsight_server.domain.errors import NotFound
 from hindsight_server.domain.model import Fact, FactState
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.engine.recall.cache import ViewCache
@@ -123,6 +122,8 @@ class Includer:
         self, bank_id: str, facts: Sequence[Fact], tags: TagFilter | None, option: SourceFactsOption
     ) -> tuple[tuple[Fact, ...], bool]:
         """The facts that observations among the results were drawn from, and whether the budget left some out."""
+        wanted = dict.fromkeys(fact_id for observation in facts for fact_id in observation.source_fact_ids)
+        read = {fact.fact_id: fact for fact in await self._store.facts_by_id(bank_id, list(wanted))} if wanted else {}
         included: dict[str, Fact] = {}
         truncated = False
         total = 0
@@ -131,7 +132,7 @@ class Includer:
             for fact_id in observation.source_fact_ids:
                 if fact_id in included:
                     continue
-                source = await self._source(bank_id, fact_id)
+                source = read.get(fact_id)
                 if source is None or source.state is FactState.INVALIDATED:
                     continue
                 if tags is not None and not tags.matches(source.tags):
@@ -144,12 +145,6 @@ class Includer:
                 total += size
                 own += size
         return tuple(included.values()), truncated
-
-    async def _source(self, bank_id: str, fact_id: str) -> Fact | None:
-        try:
-            return await self._store.get_fact(bank_id, fact_id)
-        except NotFound:
-            return None
 
 
 def _entities_of(view: BankView, rows: Int32Array) -> list[int]:

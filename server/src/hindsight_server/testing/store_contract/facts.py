@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hindsight_server.domain.errors import NotFound
+from hindsight_server.domain.errors import BankNotFound, NotFound
 from hindsight_server.domain.model import EntityMention, FactState, FactType
 from hindsight_server.domain.tags import TagAnd, TagFilter, TagLeaf, TagNot, TagOr, TagsMatch
 from hindsight_server.ports.records import DocumentFilter, FactChange, FactFilter
@@ -201,6 +201,15 @@ class FactContract:
         assert (edited.invalidated_at, edited.edited_at) == (later(1), later(3))
         valid = await store.update_fact("b", fact_id, FactChange(state=FactState.VALID), later(4))
         assert (valid.invalidated_at, valid.invalidation_reason, valid.edited_at) == (None, None, later(3))
+
+    async def test_facts_by_id_come_in_the_order_asked_for(self, store: Store) -> None:
+        await put(store, "b", "d", "one", "two", "three")
+        ids = {fact.text: fact.fact_id for fact in (await store.list_facts("b", FactFilter(), 9, 0)).items}
+        asked = [ids["three"], "none", ids["one"], ids["three"]]
+        assert [fact.text for fact in await store.facts_by_id("b", asked)] == ["three", "one"]
+        assert await store.facts_by_id("b", []) == []
+        with pytest.raises(BankNotFound):
+            await store.facts_by_id("nobody", asked)
 
     async def test_clearing_facts_leaves_documents(self, store: Store) -> None:
         await put(store, "b", "d", "one", "two", names=["Ann"])

@@ -38,10 +38,14 @@ ORDER BY mentions DESC, e.entity
 LIMIT :limit OFFSET :offset
 
 -- name: counted
-SELECT e.entity, count(DISTINCT m.seq), min(m.seen), max(m.seen)
+SELECT e.entity, CASE count(*) WHEN 1 THEN sum(e.mention_count) ELSE (
+    SELECT count(DISTINCT m.seq)
+    FROM entities AS o
+    CROSS JOIN fact_entities AS m ON m.bank_id = o.bank_id AND m.number = o.number
+    WHERE o.bank_id = :bank_id AND o.entity = e.entity
+) END, min(e.first_seen), max(e.last_seen)
 FROM json_each(:numbers) AS wanted
 CROSS JOIN entities AS e ON e.bank_id = :bank_id AND e.entity = wanted.value
-LEFT JOIN fact_entities AS m ON m.bank_id = :bank_id AND m.number = e.number
 GROUP BY e.entity
 
 -- name: counted_tagged

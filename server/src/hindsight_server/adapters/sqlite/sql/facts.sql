@@ -84,6 +84,12 @@ SELECT entities FROM facts WHERE bank_id = ? AND seq = ?
 -- name: seq_of_id
 SELECT seq, state, flags, mentioned_at, created_at FROM facts WHERE bank_id = ? AND fact_id = ?
 
+-- name: seqs_of_ids
+SELECT f.seq
+FROM json_each(:ids) AS wanted
+CROSS JOIN facts AS f ON f.bank_id = :bank_id AND f.fact_id = wanted.value
+ORDER BY wanted.key
+
 -- name: seqs_of_chunk
 SELECT seq FROM facts WHERE bank_id = ? AND document_id = ? AND chunk_id = ? ORDER BY seq
 
