@@ -101,8 +101,18 @@ async def test_facts_that_come_later_get_theirs_with_the_next_question(asked: Me
     await asked.retain("Lucas wants to become a pilot.")
     assert (await spaces(asked))[SHARED] == 5
     embedder.crossed.clear()
-    await asked.ask("Who wants to become a pilot?")
+    await asked.ask("谁想当 pilot？")
     assert len(embedder.crossed) == 2  # the fact and the question
+    assert (await spaces(asked))[SHARED] == 6
+
+
+async def test_a_question_in_the_script_of_the_facts_does_not_wait(asked: Memory, embedder: TwoSpaces) -> None:
+    await asked.ask("谁会说 Finnish？")
+    await asked.retain("Lucas wants to become a pilot.")
+    outcome = await asked.ask("Who wants to become a pilot?")
+    assert texts(outcome)[0] == "Lucas wants to become a pilot."
+    assert not any("other scripts" in note for note in outcome.trace.notes)
+    await asyncio.gather(*(task for task in asyncio.all_tasks() if task.get_name() == "cross b"))
     assert (await spaces(asked))[SHARED] == 6
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 
 import numpy as np
 
@@ -47,6 +48,7 @@ class Crossing:
         self._cache = cache
         self._awaited = awaited
         self._jobs: dict[str, asyncio.Task[None]] = {}
+        self._urgent: Counter[str] = Counter()
 
     async def close(self) -> None:
         """Stop; what was stored stays, and the next question goes on from there."""
@@ -66,7 +68,8 @@ class Crossing:
         shared = self._embedder.spaces[-1]
         if shared == self._embedder.spaces[0]:
             return None
-        if shared not in view.vectors and self._embedder.space_of(text) != shared:
+        needs_them = self._embedder.space_of(text) == shared
+        if shared not in view.vectors and not needs_them:
             return None
         count = len(uncrossed(view, shared))
         if not count:
@@ -76,8 +79,15 @@ class Crossing:
             seqs = view.seq[uncrossed(view, shared)].tolist()
             job = self._jobs[bank_id] = asyncio.create_task(self._fill(bank_id, shared, seqs), name=f"cross {bank_id}")
             job.add_done_callback(lambda _: self._jobs.pop(bank_id, None))
+        if not needs_them:  # facts of its own script have a vector that serves it well
+            return 0
         if count <= self._awaited:
-            await asyncio.wait([job], timeout=max(0.0, (until - time.monotonic()) * _WAIT_SHARE))
+            self._urgent[bank_id] += 1
+            try:
+                await asyncio.wait([job], timeout=max(0.0, (until - time.monotonic()) * _WAIT_SHARE))
+            finally:
+                self._urgent[bank_id] -= 1
+                self._urgent += Counter()  # without the banks that nobody waits for
         return 0 if job.done() else count
 
     async def _fill(self, bank_id: str, space: str, seqs: list[int]) -> None:
@@ -86,7 +96,10 @@ class Crossing:
             for start in range(0, len(seqs), _AT_ONCE):
                 facts = await self._store.facts(bank_id, seqs[start : start + _AT_ONCE])
                 texts = [embedded_text(fact) for fact in facts]
+                began = time.monotonic()
                 encodings = await asyncio.to_thread(self._encode, texts, space)
+                if not self._urgent[bank_id]:
+                    await asyncio.sleep(time.monotonic() - began)  # half of a core at most, where nobody waits
                 made |= {fact.seq: encoding for fact, encoding in zip(facts, encodings, strict=True)}
                 if len(made) >= _MERGED_AT_ONCE:
                     await self._cache.add_vectors(bank_id, made)
