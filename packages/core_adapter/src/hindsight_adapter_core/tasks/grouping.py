@@ -42,13 +42,14 @@ def merge(first: Iterable[TaskMemoryItem], then: Iterable[TaskMemoryItem]) -> li
 
 
 def linkable(terms: frozenset[str], item: TaskMemoryItem) -> bool:
-    """Whether an item is about the same thing as these distinctive terms: they share a code or number of four signs or
-    more, two Latin words, or three pairs of CJK characters."""
+    """Whether an item is about the same thing as these distinctive terms: they share a code or number, or two
+    Latin words, of four signs or more, or three pairs of CJK characters."""
     own = distinctive_terms("\n".join((item.anchor, item.context_summary, *(one.text for one in item.memories))))
     shared = terms & own
     codes = [term for term in shared if len(term) >= _STRONG_LENGTH and any(sign.isdigit() for sign in term)]
-    latin = [term for term in shared if term.isascii()]
-    return bool(codes) or len(latin) >= 2 or len(shared) - len(latin) >= 3
+    latin = [term for term in shared if term.isascii() and len(term) >= _STRONG_LENGTH]
+    pairs = [term for term in shared if not term.isascii()]
+    return bool(codes) or len(latin) >= 2 or len(pairs) >= 3
 
 
 def _item(group: list[tuple[float, RecalledMemory]], via: Literal["search", "id", "link"]) -> TaskMemoryItem:

@@ -6,9 +6,11 @@ from collections.abc import Coroutine, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, TypeVar, Unpack
 
+from .._client import PACKAGE
 from ..bridge import DRAIN_SECONDS, get_bridge
 from ..errors import HindsightError, SettingsError
-from ..operations import MemoryOperations
+from ..operations import MemoryOperations, open_memory
+from ..settings import MemoryOptions
 from .identity import SessionClock, task_id_for
 from .journal import Recorded, Task, TaskJournal
 from .model import Classification, EventKind, TaskEvent, TaskRecall
@@ -64,7 +66,7 @@ class TaskMemory:
 
     Example::
 
-        tasks = TaskMemory(operations, user_id="ann", options=TaskOptions(timezone="Asia/Shanghai"))
+        tasks = TaskMemory.open("agent", user_id="ann", options=TaskOptions(timezone="Asia/Shanghai"))
         task = tasks.start("deploy", "flask", version="v2.3")
         tasks.tool_failure(task, "port 8000 is taken by nginx (PID 1234)", tool="lsof")
         tasks.message(task, "Use 8001 instead.", role="assistant")
@@ -95,6 +97,31 @@ class TaskMemory:
         self._search = TaskSearch(operations, user_id, self.options)
         self._journal = TaskJournal(operations, user_id, self.options, sessions or _SESSIONS, self._search)
         self._tasks: dict[str, Task] = {}
+
+    @classmethod
+    def open(
+        cls,
+        bank_id: str,
+        *,
+        user_id: str,
+        hindsight_api_url: str | None = None,
+        api_key: str | None = None,
+        client: Any = None,
+        options: TaskOptions | None = None,
+    ) -> TaskMemory:
+        """A task memory without a framework.
+
+        Args:
+            bank_id: the bank.
+            user_id: whose tasks.
+            hindsight_api_url: server address; default ``HINDSIGHT_API_URL``.
+            api_key: bearer key; default ``HINDSIGHT_API_KEY``.
+            client: a ``hindsight_client.Hindsight`` of the caller's instead.
+            options: see :class:`TaskOptions`.
+        """
+        memory_options = MemoryOptions(bank_id=bank_id, hindsight_api_url=hindsight_api_url)
+        operations = open_memory(PACKAGE, memory_options, client=client, api_key=api_key)
+        return cls(operations, user_id=user_id, options=options)
 
     # -- events ------------------------------------------------------------------------------------------------
 

@@ -28,8 +28,8 @@ _FOLLOWED = 2  # of the best tasks, how many are followed along their links
 _NAMED = re.compile(r"\b(task|session)(?:[_ -]?id)?\s*[=:：#]\s*['\"“]?([\w][\w.\-/]*\w|\w)", re.IGNORECASE)
 _BARE = re.compile(r"(?<![\w-])((task|session)-[0-9a-f]{12})(?![\w-])")
 _FOLLOW_UP = re.compile(
-    r"\b(?:did|has|have|was|were|is|are)\b.{0,60}\b(?:ever|get|gets|got|used|applied|adopted|tried|work(?:ed)?"
-    r"|happen(?:ed)?|end up|go through|merged|shipped|hold|still|kept|put to use|taken up|carried out|implemented)\b"
+    r"\b(?:did|has|have|was|were|is|are)\b.{0,60}\b(?:ever|get|used|applied|adopted|tried|work(?:ed)?"
+    r"|happen(?:ed)?|end up|go through|merged|shipped|put to use|taken up|carried out|implemented)\b"
     r"|\b(?:in the end|afterwards?|later on|since then|what (?:became|happened|came)"
     r"|how did .{0,60} (?:go|turn out|end))\b"
     r"|后来|之后怎|最后|最终|结果(?:怎|如何|呢)|用了没|用上|用了吗|采用|采纳|落实|生效了|有没有(?:用|改|执行|采)|还在用|怎么样了",
@@ -161,7 +161,7 @@ class TaskSearch:
         return [one for one in found if start is None or (moment := _moment(one)) is None or moment >= start]
 
     async def _followed(self, query: str, items: list[TaskMemoryItem], scope: SearchScope) -> list[TaskMemoryItem]:
-        """Behind each of the best tasks, those linked with it, the newest first."""
+        """Behind each of the best tasks the newest that is linked with it; the other linked ones behind those."""
         best = [str(item.task_id) for item in items[:_FOLLOWED] if item.task_id]
         if not best:
             return items
@@ -170,11 +170,14 @@ class TaskSearch:
         tags = [tag for several in links.values() for tag in several]
         reached = as_items(await self._recall(query, scope, [_leaf(tags)]), via="link")
         followed: list[TaskMemoryItem] = []
+        others: list[TaskMemoryItem] = []
         for item in items[:_FOLLOWED]:
             wanted = set(links.get(str(item.task_id), ()))
             near = [one for one in reached if wanted & ({f"task:{one.task_id}"} | _tags(one))]
-            followed += [item, *sorted(near, key=lambda one: one.last_at or "", reverse=True)]
-        return merge(followed, items)
+            near.sort(key=lambda one: one.last_at or "", reverse=True)
+            followed += [item, *near[:1]]
+            others += near[1:]
+        return merge((*followed, *others), items)
 
     async def _with_summaries(
         self, query: str, items: Sequence[TaskMemoryItem], scope: SearchScope

@@ -36,7 +36,7 @@ _LEAD_IN = re.compile(
 )
 _TRAIL = re.compile(r"(?:流程|任务|一下|吗|吧|呢)?[。.!！?？\s]*$")
 _SENTENCE = re.compile(r"(?<=[。！？!?；;\n])\s*|(?<=\.)\s+(?=\S)")
-_CLAUSE = re.compile(r"[，,；;。！？!?\n]\s*|(?<=\.)\s+|\s+(?:so|and then|which)\s+")
+_CLAUSE = re.compile(r"[，；;。！？!?\n]\s*|,(?!\d)\s*|(?<=\.)\s+|\s+(?:so|and then|which)\s+")
 _CAUSE = re.compile(
     r"\b(?:because|due to|caused by|since|root cause|reason|conflict\w*|occupied|in use|taken|refus\w+|reject\w*|denied"
     r"|missing|expired|invalid|wrong|blocked|timed? out|exhausted|leak\w*|mismatch\w*|fail\w*|error)\b"
