@@ -25,6 +25,14 @@ def _clean_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     reset_config()
 
 
+@pytest.fixture(scope="session")
+def memory_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a real memory server, shared: give each test a bank of its own."""
+    process = pytest.importorskip("hindsight_server.testing.process", reason="needs the memory server's package")
+    with process.ServerProcess(tmp_path_factory.mktemp("memory-server")) as running:
+        yield running.url
+
+
 @pytest.fixture
 def server() -> Iterator[FakeHindsight]:
     with FakeHindsight() as running:

@@ -8,36 +8,72 @@ from typing import Any
 import pytest
 from haystack import component, default_from_dict, default_to_dict
 from haystack.components.agents import Agent
-from haystack.dataclasses import ChatMessage, ToolCall
+from haystack.dataclasses import ChatMessage, StreamingChunk, ToolCall
 
 HAYSTACK_3 = "hooks" in inspect.signature(Agent.__init__).parameters
 #: For what Haystack 2 does not have: hooks, prompt templates on an agent, async tools.
 needs_haystack_3 = pytest.mark.skipif(not HAYSTACK_3, reason="Haystack 3 only")
 
-Reply = str | tuple[str, str]
+Call = tuple[str, Any]
+Reply = str | Call | list[Call]
+
+
+def _arguments(name: str, given: Any) -> dict[str, Any]:
+    if isinstance(given, dict):
+        return given
+    return {"content" if name == "retain_memory" else "query": given}
+
+
+def _chunks(answer: dict[str, Any]) -> list[StreamingChunk]:
+    return [StreamingChunk(content=word) for word in (answer["replies"][0].text or "").split()]
 
 
 @component
 class ScriptedChatGenerator:
-    """Answers with the next of ``replies``: a text, or ``(tool name, argument text)`` for a tool call.
+    """Answers with the next of ``replies``: a text, ``(tool name, argument)`` for a tool call, or a list of such pairs.
+
+    An argument is a text, or all arguments as a dict.
 
     What it was sent is in ``seen``. The last reply is repeated when the script is over.
     """
 
     def __init__(self, replies: list[Any] | None = None) -> None:
-        self.replies = [tuple(reply) if isinstance(reply, list) else reply for reply in (replies or ["Noted."])]
+        # A dump has made lists of the pairs.
+        self.replies = [
+            tuple(reply) if isinstance(reply, list) and isinstance(reply[0], str) else reply
+            for reply in (replies or ["Noted."])
+        ]
         self.seen: list[list[ChatMessage]] = []
 
     @component.output_types(replies=list[ChatMessage])
-    def run(self, messages: list[ChatMessage], tools: Any = None, **kwargs: Any) -> dict[str, Any]:
+    def run(
+        self, messages: list[ChatMessage], tools: Any = None, streaming_callback: Any = None, **kwargs: Any
+    ) -> dict[str, Any]:
+        answer = self._answer(messages)
+        for chunk in _chunks(answer) if streaming_callback else ():
+            streaming_callback(chunk)
+        return answer
+
+    @component.output_types(replies=list[ChatMessage])
+    async def run_async(
+        self, messages: list[ChatMessage], tools: Any = None, streaming_callback: Any = None, **kwargs: Any
+    ) -> dict[str, Any]:
+        answer = self._answer(messages)
+        for chunk in _chunks(answer) if streaming_callback else ():
+            await streaming_callback(chunk)
+        return answer
+
+    def _answer(self, messages: list[ChatMessage]) -> dict[str, Any]:
         reply: Reply = self.replies[min(len(self.seen), len(self.replies) - 1)]
         self.seen.append(list(messages))
         if isinstance(reply, str):
             return {"replies": [ChatMessage.from_assistant(reply)]}
-        name, argument = reply
-        key = "content" if name == "retain_memory" else "query"
-        call = ToolCall(tool_name=name, arguments={key: argument}, id=f"call-{len(self.seen)}")
-        return {"replies": [ChatMessage.from_assistant(tool_calls=[call])]}
+        pairs = [reply] if isinstance(reply, tuple) else reply
+        calls = [
+            ToolCall(tool_name=name, arguments=_arguments(name, given), id=f"call-{len(self.seen)}-{number}")
+            for number, (name, given) in enumerate(pairs)
+        ]
+        return {"replies": [ChatMessage.from_assistant(tool_calls=calls)]}
 
     def to_dict(self) -> dict[str, Any]:
         return default_to_dict(self, replies=self.replies)

@@ -7,6 +7,7 @@ import copy
 import json
 import logging
 import pickle
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -35,6 +36,12 @@ if HAYSTACK_3:
     AsyncPipeline: Any = Pipeline
 else:
     from haystack import AsyncPipeline
+
+
+#: The agent of Haystack 2.12 has no output that a pipeline could connect.
+needs_agent_output = pytest.mark.skipif(
+    version("haystack-ai").startswith("2.12."), reason="the agent has no outputs in Haystack 2.12"
+)
 
 
 def store_at(server: FakeHindsight, **options: Any) -> HindsightMemoryStore:
@@ -212,7 +219,8 @@ def pipeline_at(server: FakeHindsight, kind: Any = Pipeline, **options: Any) -> 
     pipeline.add_component("prompt", ChatPromptBuilder(template=template, required_variables=["memories", "question"]))
     # An agent of Haystack 2.12 must have a tool.
     tools = create_hindsight_tools(bank_id="unused", hindsight_api_url=server.url, include_reflect=False)
-    pipeline.add_component("agent", Agent(chat_generator=ScriptedChatGenerator(["Noted."]), tools=tools))
+    agent = Agent(chat_generator=ScriptedChatGenerator(["Noted."]), tools=tools)
+    pipeline.add_component("agent", agent)
     pipeline.add_component("store", HindsightMemoryWriter(memory_store=store))
     pipeline.connect("memory.prompt", "prompt.memories")
     pipeline.connect("prompt.prompt", "agent.messages")
@@ -232,6 +240,7 @@ def seen_by(pipeline: Any) -> list[str]:
     return [calls[0].text or "" for calls in pipeline.get_component("agent").chat_generator.seen]
 
 
+@needs_agent_output
 class TestPipelines:
     def test_two_users_in_a_sync_pipeline(self, server: FakeHindsight) -> None:
         pipeline = pipeline_at(server)
@@ -285,6 +294,7 @@ class TestPipelines:
 
 @pytest.mark.feature("H9")
 class TestSaving:
+    @needs_agent_output
     def test_pipelines_load_without_any_flag_and_hold_no_key(
         self, server: FakeHindsight, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -344,6 +354,9 @@ class TestSaving:
         for twin in (copy.deepcopy(store), pickle.loads(pickle.dumps(store)), copy.copy(store)):
             assert twin.search_memories(query="mode")[0].text == "dark mode"
             assert twin.to_dict() == store.to_dict()
+
+    @needs_agent_output
+    def test_pipelines_can_be_copied(self, server: FakeHindsight) -> None:
         pipeline = copy.deepcopy(pipeline_at(server))
         pipeline.run(ask("I like red", "ann"))
         assert server.texts("ann") == ["I like red", "Noted."]

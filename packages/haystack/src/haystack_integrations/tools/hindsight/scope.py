@@ -69,10 +69,12 @@ class RunScope:
         """
         if self.tags is None:
             return None
-        tags = (self.tags,) if isinstance(self.tags, str) else tuple(self.tags)
-        if not all(isinstance(tag, str) and tag.strip() for tag in tags):
+        tags = (self.tags,) if isinstance(self.tags, str) else self.tags
+        if not isinstance(tags, list | tuple | set | frozenset) or not all(
+            isinstance(tag, str) and tag.strip() for tag in tags
+        ):
             raise SettingsError(f"tags of a run must be non-empty strings, not {self.tags!r}")
-        return tags
+        return tuple(tags)
 
 
 def _text(name: str, value: Any) -> str | None:

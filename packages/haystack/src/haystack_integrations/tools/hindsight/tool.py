@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import secrets
 from collections.abc import Mapping
@@ -139,7 +140,9 @@ class HindsightTool(Tool):
         return Tool.invoke(tool, **words)
 
     async def invoke_async(self, **arguments: Any) -> Any:
-        """Async twin of :meth:`invoke` (Haystack 3)."""
+        """Async twin of :meth:`invoke`; in a thread on Haystack 2, whose tools have no async functions."""
+        if not NATIVE_ASYNC_TOOLS:
+            return await asyncio.to_thread(self.invoke, **arguments)
         tool, words = self._for_run(arguments)
         return await Tool.invoke_async(tool, **words)
 
