@@ -27,6 +27,7 @@ class Context:
         articles: what may stand between.
         counted: endings of times that are counted from now: "ago".
         step_words: the words that end what `step_before` matches, without articles; empty when not told.
+        to_the_end: expressions of which all is meant by "before": "the end of May".
         beyond: what makes "two years ago" the time before that, or, as `within`, since then.
         around: tells that a time is only about right.
         open_before, open_behind: what stands on both sides of a time that only begins: "from 2019 on".
@@ -55,6 +56,7 @@ class Context:
     count_of: re.Pattern[str]
     count_behind: re.Pattern[str]
     counted: tuple[str, ...]
+    to_the_end: re.Pattern[str]
     beyond: re.Pattern[str]
     around: re.Pattern[str]
     open_before: re.Pattern[str]
@@ -108,6 +110,7 @@ def contexts_of(languages: Sequence[Language]) -> Context:
         count_of=joined("count_of"),
         count_behind=joined("count_behind", ""),
         counted=tuple(listed("around", "counted")),
+        to_the_end=joined("to_the_end", ""),
         beyond=joined("beyond"),
         around=joined("around_it"),
         open_before=joined("open_before"),

@@ -122,6 +122,7 @@ class EventGrammar:
             (re.compile(expand(_with_words(pattern, every)), re.I), False) for pattern in data["patterns"]
         ] + [(re.compile(expand(_with_words(pattern, every)), re.I), True) for pattern in data["clauses"]]
         self._told = re.compile(data["told"], re.I)
+        self._present = re.compile(data["present"], re.I)
         self._general = re.compile(data["general"], re.I)
         self._refused = re.compile(expand(data["refused"]), re.I)
         self._needs = re.compile(expand(_with_words(data["needs"], every)))
@@ -155,9 +156,12 @@ class EventGrammar:
             return False
         rest = f"{text[: match.start()]} {text[match.end() :]}"
         event = match["event"]
+        if self._present.search(event):
+            return False
         if self._spaceless:
             return bool(self._told.search(rest) or self._every.search(event))
-        return bool(self._told.search(rest) and (self._told.search(event) or event.split()[0].endswith("ing")))
+        is_past = self._told.search(event) and not self._told.match(event)
+        return bool(self._told.search(rest) and (is_past or event.split()[0].endswith("ing")))
 
     def _phrase(self, text: str, match: re.Match[str], event: str) -> EventPhrase:
         cue, unit, written = match["cue"].lower(), _part(match, "unit"), _part(match, "count")

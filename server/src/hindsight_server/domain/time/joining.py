@@ -12,7 +12,7 @@ from hindsight_server.domain.time.context import Context
 from hindsight_server.domain.time.mention import Grain
 from hindsight_server.domain.time.surroundings import LOOK_BACK, Found, before, group
 
-_WEEK = timedelta(days=7)
+_WEEK, _TICK = timedelta(days=7), timedelta(microseconds=1)
 _YEARS_TRIED = (0, -1, -2, -3, -4, -5, -6, 1)  # to find the one in which 8 May is a Monday, the likeliest first
 _BESIDE = re.compile(r"[ ,，(（]{0,2}(?:the )?")
 
@@ -98,13 +98,14 @@ def _range(context: Context, text: str, first: Found, last: Found, anchor: Ancho
     if last[0] - first[1] > LOOK_BACK:
         return None
     link = context.link.fullmatch(text, first[1], last[0])
-    if link is None or (group(link, "and") and not before(context.between, text, first[0])):
+    if link is None:
         return None
+    is_pair = bool(group(link, "and")) and not before(context.between, text, first[0])
     try:
         a, b = _ordered(first[2], last[2], anchor.day)
     except ValueError:  # the 31st of a month that has 30 days
         return None
-    if a.start > b.end:
+    if a.start > b.end or (is_pair and (a.grain is not b.grain or b.start - a.end > _TICK)):
         return None
     repeats = Grain.YEAR if not a.has_year and not b.has_year else None
     both = Span(a.start, b.end, Grain.RANGE, a.is_relative and b.is_relative, repeats, is_joined=True)

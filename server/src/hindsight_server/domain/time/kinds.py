@@ -282,6 +282,8 @@ def _of_year(match: re.Match[str], words: Words, year: int) -> Span:
 
 def _of_month(match: re.Match[str], words: Words, year: int, month: int) -> Span:
     day, last = _word(match, "day"), _word(match, "last")
+    if last_month := _word(match, "month_to"):
+        return cal.months(year, month, number(last_month) - month + 1, Grain.SEASON)
     if not day:
         span = cal.month(year, month)
         half = _word(match, "month_half")
@@ -320,7 +322,7 @@ def _nearest(match: re.Match[str], anchor: Anchor, words: Words) -> Span | None:
     today = anchor.day
     if month := _word(match, "month"):
         day = _word(match, "day")
-        year = cal.nearest_year(words.month.get(month) or number(month), number(day) if day else 1, anchor)
+        year = cal.nearest_year(words.month.get(month) or number(month), words.rank(day) if day else 1, anchor)
     elif season := _word(match, "season"):
         year = cal.nearest_season(words.season[season], anchor).start.year
     elif name := _word(match, "holiday"):

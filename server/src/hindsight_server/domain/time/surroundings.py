@@ -235,7 +235,8 @@ def _step(span: Span, step: re.Match[str], languages: tuple[Words, ...]) -> Span
         away = (edge.weekday() - day - 1) % 7 + 1 if sign < 0 else (day - edge.weekday() - 1) % 7 + 1
         return cal.day(edge + timedelta(days=sign * away))
     unit, counted = words.unit[written], group(step, "count")
-    count = words.count(counted) if counted else 1
+    is_some = not counted and bool(group(step, "plural"))
+    count = words.count(counted) if counted else _SOME if is_some else 1
     if count != int(count):
         raise ValueError("half a step")
     if unit == "weekend":
@@ -244,6 +245,11 @@ def _step(span: Span, step: re.Match[str], languages: tuple[Words, ...]) -> Span
     if unit == "week" and count == 1 and not counted.isdecimal():
         first, last = sorted((edge + timedelta(days=sign), edge + timedelta(days=7 * sign)))
         return cal.days(first, last, Grain.WEEK)
+    if is_some:
+        far = cal.shifted(unit, sign * _SOME, Anchor(datetime.combine(edge, datetime.min.time())))
+        days = timedelta(days=_SOME * {"day": 1, "week": 7}.get(unit, 0))
+        first, last = (edge - days if days else far.start.date(), edge - _DAY)
+        return cal.days(first, last, Grain.RANGE) if sign < 0 else cal.days(edge + _DAY, far.end.date(), Grain.RANGE)
     return cal.shifted(unit, sign * int(count), Anchor(datetime.combine(edge, datetime.min.time())))
 
 
@@ -273,11 +279,14 @@ def relation(context: Context, text: str, start: int, end: int) -> Relation:
         within, least = group(beyond, "within") or group(beyond, "within_2"), group(beyond, "least")
         return Relation.SINCE if within else Relation.UNTIL if least else Relation.BEFORE
     if side := _side_before(context, text, start):
-        return side
+        is_end = side is Relation.BEFORE and context.to_the_end.fullmatch(text, start, end)
+        return Relation.UNTIL if is_end else side
     if before(context.open_before, text, start) and context.open_behind.match(text, end):
         return Relation.SINCE
     if not is_counted and before(context.around, text, start) and not context.portion_at.match(text, start):
         return Relation.AROUND
     if word := context.behind.match(text, end):
-        return context.sides[word[1].lower()]
+        side = context.sides[word[1].lower()]
+        is_end = side is Relation.BEFORE and context.to_the_end.fullmatch(text, start, end)
+        return Relation.UNTIL if is_end else side
     return Relation.AT
