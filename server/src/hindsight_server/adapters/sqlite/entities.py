@@ -189,7 +189,9 @@ def _entities(
 
 def _entity(counted: _Counted, writings: list[_Writing], ids: dict[int, str]) -> Entity:
     number, mentions, first_seen, last_seen = counted
-    own = max(writings, key=lambda writing: (writing.number == number, writing.rank))
+    own = writings[0]
+    if len(writings) > 1:
+        own = max(writings, key=lambda writing: (writing.number == number, writing.rank))
     kind = own.type
     if kind == "CONCEPT":  # an alias may tell more: the speaker "Ann" of the "Ann Lee" that a text names
         kind = next((writing.type for writing in writings if writing.type != "CONCEPT"), kind)

@@ -16,7 +16,7 @@ from hindsight_server.domain.naming.words import simplified
 
 _MAX_TERM = 100  # characters; longer runs (encoded data) are cut, so that no term bloats the index
 _MAX_CACHED_WORD = 40
-_MAX_CACHE = 50_000
+_MAX_CACHE = 16_384  # words; some 3 MB for each of three caches
 
 # Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese; Korean glues its particles on.
 _UNSPACED = (

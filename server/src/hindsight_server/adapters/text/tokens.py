@@ -28,7 +28,7 @@ _LONG_LETTERS_A_TOKEN = 20  # letters past the sixth of a long word
 _PER_DENSE = 0.76  # for each Chinese, Japanese, Korean or Thai character
 _PER_OTHER = 0.5  # for each other character outside ASCII
 
-_MAX_CACHE = 50_000
+_MAX_CACHE = 16_384  # words; some 2 MB
 _LONGEST_CACHED = 40
 
 

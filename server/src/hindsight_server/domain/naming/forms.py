@@ -72,7 +72,7 @@ class NameForm:
         return self.given
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=4096)  # some 3 MB
 def read_name(normal: str) -> NameForm:
     """Take a name apart that `normal_name` has normalised."""
     if _DIGIT.search(normal) or "@" in normal or "_" in normal or "::" in normal:
