@@ -1,9 +1,20 @@
-"""For tests of adapters and of applications that use them: a fake server in process, and the adapter contract.
+"""For tests of adapters and of applications that use them: a fake server in process, and two contracts for adapters.
 
 Needs nothing but what the core needs. Nothing here is imported by the rest of the package.
 """
 
+from .agent_contract import AgentContract, AgentUnderTest, Reply, ToolCalls, lookup
 from .contract import AdapterContract, AdapterUnderTest
 from .fake_server import FakeHindsight, RecordedRequest
 
-__all__ = ["AdapterContract", "AdapterUnderTest", "FakeHindsight", "RecordedRequest"]
+__all__ = [
+    "AdapterContract",
+    "AdapterUnderTest",
+    "AgentContract",
+    "AgentUnderTest",
+    "FakeHindsight",
+    "RecordedRequest",
+    "Reply",
+    "ToolCalls",
+    "lookup",
+]
