@@ -29,6 +29,7 @@ AWAITED = 500
 _AT_ONCE = 64  # facts encoded between two writes, so that nobody waits long and what was done stays done
 _MERGED_AT_ONCE = 16 * _AT_ONCE
 _WAIT_SHARE = 0.5  # of the time that a recall has left
+_REST = 3  # times as long as it worked, where nobody waits: others retain and ask meanwhile
 _MEMO = "uncrossed"
 
 
@@ -99,7 +100,7 @@ class Crossing:
                 began = time.monotonic()
                 encodings = await asyncio.to_thread(self._encode, texts, space)
                 if not self._urgent[bank_id]:
-                    await asyncio.sleep(time.monotonic() - began)  # half of a core at most, where nobody waits
+                    await asyncio.sleep(_REST * (time.monotonic() - began))
                 made |= {fact.seq: encoding for fact, encoding in zip(facts, encodings, strict=True)}
                 if len(made) >= _MERGED_AT_ONCE:
                     await self._cache.add_vectors(bank_id, made)
