@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 import pytest
@@ -93,3 +94,40 @@ def trust_this_module() -> None:
         from haystack.core.serialization import allow_deserialization_module
 
         allow_deserialization_module("scripted")
+
+
+@component
+class ReadingChatGenerator:
+    """Stands in for a paid model: it answers from the memories in its prompt, and calls tools as it is told to.
+
+    "Remember ..." becomes a call of ``retain_memory``, a question one of ``recall_memory`` when there is such a tool
+    and no memory in the prompt.
+    """
+
+    def __init__(self, model: str = "gpt-4o-mini", **others: Any) -> None:
+        self.model = model
+        self.others = others
+
+    @component.output_types(replies=list[ChatMessage])
+    def run(self, messages: list[ChatMessage], tools: Any = None, **kwargs: Any) -> dict[str, Any]:
+        return {"replies": [self._reply(messages, {tool.name for tool in tools or ()})]}
+
+    def _reply(self, messages: list[ChatMessage], tools: set[str]) -> ChatMessage:
+        results = [str(one.result) for message in messages for one in message.tool_call_results]
+        prompt = "\n".join([*(message.text or "" for message in messages[:-1]), *results])
+        memories = re.findall(r"^\d+\. (.+)$", prompt, flags=re.MULTILINE)
+        said = next(message.text or "" for message in reversed(messages) if message.is_from("user"))
+        if results or memories or not tools:
+            return ChatMessage.from_assistant("From memory: " + " / ".join(memories) if memories else "Noted.")
+        wanted = "retain_memory" if said.startswith("Remember") else "recall_memory" if said.endswith("?") else ""
+        if wanted not in tools:
+            return ChatMessage.from_assistant("Noted.")
+        call = ToolCall(tool_name=wanted, arguments=_arguments(wanted, said), id="call")
+        return ChatMessage.from_assistant(tool_calls=[call])
+
+    def to_dict(self) -> dict[str, Any]:
+        return default_to_dict(self, model=self.model, **self.others)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> ReadingChatGenerator:
+        return default_from_dict(cls, data)

@@ -1,89 +1,109 @@
-"""The agent contract with Haystack's Agent and the memory hook."""
+"""The contract of automatic memory, with real Haystack agents: by the hook, and by the wrapper, sync and async."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from haystack import component
 from haystack.components.agents import Agent
-from haystack.dataclasses import ChatMessage, StreamingChunk, ToolCall
-from haystack.tools import create_tool_from_function
-from scripted import needs_haystack_3
+from haystack.dataclasses import ChatMessage, StreamingChunk
+from haystack.tools import Tool
+from scripted import ScriptedChatGenerator, needs_haystack_3
 
 from hindsight_adapter_core.testing import AgentContract, AgentUnderTest, Reply, ToolCalls, lookup
-from hindsight_haystack import HindsightMemoryHook
+from hindsight_haystack import HindsightMemoryHook, HindsightMemoryWrapper
 
-pytestmark = needs_haystack_3
+LOOKUP = Tool(
+    name="lookup",
+    description="Look something up.",
+    parameters={"type": "object", "properties": {"key": {"type": "string"}}, "required": ["key"]},
+    function=lookup,
+)
 
 
-@component
-class ScriptedModel:
-    """Plays replies, tool calls of several keys included; streams when asked to."""
+def scripted(replies: Sequence[Reply]) -> ScriptedChatGenerator:
+    return ScriptedChatGenerator(
+        [[("lookup", {"key": key}) for key in one.keys] if isinstance(one, ToolCalls) else one for one in replies]
+    )
 
-    def __init__(self, replies: Sequence[Reply]) -> None:
-        self.replies = list(replies)
-        self.seen: list[list[ChatMessage]] = []
 
-    @component.output_types(replies=list[ChatMessage])
-    def run(self, messages: list[ChatMessage], tools: Any = None, streaming_callback: Any = None) -> dict[str, Any]:
-        reply = self._next(messages)
-        if streaming_callback is not None and reply.text:
-            streaming_callback(StreamingChunk(content=reply.text))
-        return {"replies": [reply]}
+def words_of(messages: list[ChatMessage]) -> str:
+    parts = [message.text or "" for message in messages]
+    parts += [str(one.result) for message in messages for one in message.tool_call_results]
+    return "\n".join(parts)
 
-    @component.output_types(replies=list[ChatMessage])
-    async def run_async(
-        self, messages: list[ChatMessage], tools: Any = None, streaming_callback: Any = None
-    ) -> dict[str, Any]:
-        reply = self._next(messages)
-        if streaming_callback is not None and reply.text:
-            await streaming_callback(StreamingChunk(content=reply.text))
-        return {"replies": [reply]}
 
-    def _next(self, messages: list[ChatMessage]) -> ChatMessage:
-        reply = self.replies[min(len(self.seen), len(self.replies) - 1)]
-        self.seen.append(list(messages))
-        if not isinstance(reply, ToolCalls):
-            return ChatMessage.from_assistant(reply)
-        calls = [ToolCall(tool_name="lookup", arguments={"key": key}, id=f"call-{key}") for key in reply.keys]
-        return ChatMessage.from_assistant(tool_calls=calls)
+class Conversation:
+    """Keeps the history between the turns, as an application does."""
+
+    def __init__(self, agent: Agent, run: Any, run_async: Any, *, asynchronous: bool) -> None:
+        self.agent = agent
+        self.history: list[ChatMessage] = []
+        self._run, self._run_async, self._asynchronous = run, run_async, asynchronous
+
+    async def turn(self, text: str, **arguments: Any) -> str:
+        messages = [*self.history, ChatMessage.from_user(text)]
+        if self._asynchronous:
+            result = await self._run_async(messages=messages, **arguments)
+        else:
+            result = await asyncio.to_thread(self._run, messages=messages, **arguments)
+        self.history = result["messages"]
+        return self.history[-1].text or ""
+
+    async def stream(self, text: str) -> str:
+        pieces: list[str] = []
+
+        def keep(chunk: StreamingChunk) -> None:
+            pieces.append(chunk.content)
+
+        async def keep_async(chunk: StreamingChunk) -> None:
+            pieces.append(chunk.content)
+
+        await self.turn(text, streaming_callback=keep_async if self._asynchronous else keep)
+        return " ".join(pieces)
+
+    def under_test(self) -> AgentUnderTest:
+        return AgentUnderTest(
+            ask=self.turn,
+            stream=self.stream,
+            requests=lambda: [words_of(messages) for messages in self.agent.chat_generator.seen],
+        )
+
+
+@needs_haystack_3
+@pytest.mark.feature("H6")
+class TestHook(AgentContract):
+    asynchronous = False
+
+    def agent(self, replies: Sequence[Reply], **options: Any) -> AgentUnderTest:
+        hook = HindsightMemoryHook(**options)
+        agent = Agent(
+            chat_generator=scripted(replies), tools=[LOOKUP], hooks={"before_run": [hook], "after_run": [hook]}
+        )
+        return Conversation(agent, agent.run, agent.run_async, asynchronous=self.asynchronous).under_test()
+
+
+class TestHookAsync(TestHook):
+    asynchronous = True
 
 
 @pytest.mark.feature("H3")
-class TestAgentsKeepTheContract(AgentContract):
+class TestWrapper(AgentContract):
+    asynchronous = False
+
     def agent(self, replies: Sequence[Reply], **options: Any) -> AgentUnderTest:
-        model = ScriptedModel(replies)
-        memory = HindsightMemoryHook(**options)
-        agent = Agent(
-            chat_generator=model,
-            tools=[create_tool_from_function(lookup)],
-            hooks={"before_run": [memory], "after_run": [memory]},
-        )
-        history: list[ChatMessage] = []
+        wrapper = HindsightMemoryWrapper(auto_recall=True, auto_retain=True, **options)
+        agent = Agent(chat_generator=scripted(replies), tools=[LOOKUP, *wrapper])
+        return Conversation(
+            agent,
+            lambda **arguments: wrapper.run(agent, **arguments),
+            lambda **arguments: wrapper.run_async(agent, **arguments),
+            asynchronous=self.asynchronous,
+        ).under_test()
 
-        async def ask(text: str, **more: Any) -> str:
-            result = await agent.run_async(messages=[*history, ChatMessage.from_user(text)], **more)
-            history[:] = result["messages"]
-            return str(history[-1].text)
 
-        async def stream(text: str) -> str:
-            said: list[str] = []
-
-            async def heard(chunk: StreamingChunk) -> None:
-                said.append(chunk.content)
-
-            await ask(text, streaming_callback=heard)
-            return "".join(said)
-
-        def requests() -> list[str]:
-            return [
-                "\n".join(
-                    (message.text or "") + "".join(str(one.result) for one in message.tool_call_results)
-                    for message in call
-                )
-                for call in model.seen
-            ]
-
-        return AgentUnderTest(ask=ask, stream=stream, requests=requests)
+@needs_haystack_3  # before, agents had no async streaming
+class TestWrapperAsync(TestWrapper):
+    asynchronous = True

@@ -1,0 +1,144 @@
+"""The code blocks of the page for users and of the README, run one after the other with a scripted model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from importlib.metadata import version
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from scripted import HAYSTACK_3, ReadingChatGenerator, trust_this_module
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "how-to" / "haystack.md"
+#: What only Haystack 3 can do.
+NEEDS_3 = {
+    "Memory in a plain agent.run()",
+    "One memory per user",
+    "Automatic memory and tools together",
+    "In a pipeline",  # the agent here has no tools
+    "Serving many users with FastAPI",
+    "Answering without waiting for the store",
+    "Moving from the earlier package",  # Haystack 2.12 writes tools in another shape
+}
+
+
+def sections(page: Path) -> dict[str, list[str]]:
+    """The Python blocks of each section."""
+    found: dict[str, list[str]] = {}
+    for part in re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        title, _, body = part.partition("\n")
+        blocks = re.findall(r"^```python\n(.*?)^```", body, flags=re.MULTILINE | re.DOTALL)
+        if blocks:
+            found[title] = blocks
+    return found
+
+
+@pytest.fixture
+def environment(memory_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The reader's set-up: an address, and a model that reads its prompt instead of the paid one."""
+    import haystack.components.generators.chat as chat
+    import haystack.components.generators.chat.openai as openai_module
+
+    monkeypatch.setenv("HINDSIGHT_API_URL", memory_server)
+    for module in (chat, openai_module):
+        monkeypatch.setattr(module, "OpenAIChatGenerator", ReadingChatGenerator)
+    for bank_id in ("user-123", "ann", "bob"):
+        gone = httpx.delete(f"{memory_server}/v1/default/banks/{bank_id}")
+        assert gone.status_code in (200, 404)
+    trust_this_module()
+    return memory_server
+
+
+def run_section(title: str) -> tuple[dict[str, Any], str]:
+    """The names that a section leaves, and what it printed. It may use the imports of the sections before it."""
+    page = sections(PAGE)
+    imports = "\n".join(
+        line
+        for earlier in list(page)[: list(page).index(title)]
+        for block in page[earlier]
+        for line in block.splitlines()
+        if re.match(r"(from|import) ", line)
+    )
+    names: dict[str, Any] = {"__name__": "docs"}
+    printed = StringIO()
+    with redirect_stdout(printed):
+        for code in (imports, *page[title]):
+            exec(compile(code, f"{PAGE.name}: {title}", "exec", dont_inherit=True), names)
+    return names, printed.getvalue()
+
+
+#: What each section must have printed.
+PRINTED = {
+    "Quickstart": ["dark mode"],
+    "Memory in a plain agent.run()": ["platform 6"],
+    "One memory per user": ["red", "desk 12"],
+    "Tools only": ["4417"],
+    "Automatic memory and tools together": ["Bergen"],
+    "In a pipeline": ["Miso", "The spare key is with Ida."],
+    "Answering without waiting for the store": ["0 writes are waiting"],
+    "Saving and loading": ["Noted"],
+    "Testing without a server": [],
+    "Moving from the earlier package": ["recall_memory"],
+    "Serving many users with FastAPI": [],
+}
+
+
+def test_every_section_is_run() -> None:
+    assert set(sections(PAGE)) == set(PRINTED)
+
+
+@pytest.mark.feature("H8")
+@pytest.mark.parametrize("title", list(PRINTED))
+def test_a_section_runs_as_printed(environment: str, title: str) -> None:
+    if not HAYSTACK_3 and title in NEEDS_3:
+        pytest.skip("Haystack 3 only")
+    if title == "Saving and loading" and version("haystack-ai").startswith("2.12."):
+        pytest.skip("the agent has no outputs in Haystack 2.12")
+    names, printed = run_section(title)
+    for expected in PRINTED[title]:
+        assert expected in printed
+    check: Callable[[dict[str, Any], str], None] | None = CHECKS.get(title)
+    if check is not None:
+        check(names, printed)
+
+
+def _one_memory_per_user(names: dict[str, Any], printed: str) -> None:
+    assert "blue" not in printed
+
+
+def _saving(names: dict[str, Any], printed: str) -> None:
+    assert "MY_MEMORY_KEY" in names["text"]
+    assert "http://" not in names["text"]
+
+
+CHECKS = {"One memory per user": _one_memory_per_user, "Saving and loading": _saving}
+
+
+@pytest.mark.skipif(not HAYSTACK_3, reason="Haystack 3 only")
+async def test_the_fastapi_application_serves_two_users(environment: str) -> None:
+    names, _ = run_section("Serving many users with FastAPI")
+    transport = httpx.ASGITransport(app=names["app"])
+    async with httpx.AsyncClient(transport=transport, base_url="http://app") as client:
+
+        async def say(user: str, text: str, conversation_id: str) -> str:
+            answer = await client.post(
+                "/chat",
+                json={"text": text, "conversation_id": conversation_id},
+                headers={"X-Authenticated-User": user},
+            )
+            assert answer.status_code == 200
+            return str(answer.json()["answer"])
+
+        await say("ann", "My favourite colour is red.", "one")
+        await say("bob", "My favourite colour is blue.", "one")
+        told = await say("ann", "What is my favourite colour?", "two")
+        assert "red" in told
+        assert "blue" not in told
+        assert (await client.post("/chat", json={"text": "x", "conversation_id": "y"})).status_code == 422
+    await names["memory"].close_async()
