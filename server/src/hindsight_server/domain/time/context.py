@@ -86,17 +86,14 @@ def contexts_of(languages: Sequence[Language]) -> Context:
 
     clocks = [(data["around"], words) for data, words, _ in languages if "clock" in data.get("around", {})]
     sides = {word: relation for relation in Relation for word in _sided(listed, relation)}
-    articles = "".join(f"{_escaped(word)} |" for word in listed("around", "articles"))
     ahead = listed("tense", "ahead")
-    behind = _phrases(word for relation in Relation for word in listed("behind", relation.value))
-    refusals = [data["behind"]["not_behind"] for data, _, _ in languages if "not_behind" in data.get("behind", {})]
     return Context(
         cues=_cues(listed, [part for part, _ in around]),
         guards=frozenset(word for part, _ in around for word in part.get("guard_words", ())),
         sides=sides,
         before=_by_end(word for relation in Relation for word in listed("around", relation.value)),
         articles=tuple(f" {word}" for word in listed("around", "articles")),
-        behind=re.compile(rf"[ 的]?(?!{'|'.join(refusals) or '(?!)'})({behind})", re.I),
+        behind=_behind(listed, languages),
         recurring=re.compile(rf"(?:{_phrases(listed('around', 'recurring'))})\s?$", re.I),
         portion=joined("portion"),
         portion_at=joined("portion", ""),
@@ -117,11 +114,7 @@ def contexts_of(languages: Sequence[Language]) -> Context:
         open_behind=joined("open_behind", ""),
         clocks=tuple((re.compile(part["clock"], re.I), words) for part, words in clocks),
         clock_before=joined("clock_before"),
-        link=re.compile(
-            rf"\s*(?:(?:{_phrases(listed('links', 'to'))})|[-–—~〜～]|(?P<and>{_phrases(listed('links', 'and'))}))"
-            rf"\s*(?:{articles})",
-            re.I,
-        ),
+        link=_link(listed),
         between=re.compile(rf"(?:{_phrases(listed('around', 'between'))})\s?$", re.I),
         inside=_joined([data["links"]["inside"] for data, _, _ in languages], ""),
         habit=_joined([data["links"]["habit"] for data, _, _ in languages], ""),
@@ -135,6 +128,18 @@ def contexts_of(languages: Sequence[Language]) -> Context:
 
 def _sided(listed: Callable[[str, str], list[str]], relation: Relation) -> list[str]:
     return [*listed("around", relation.value), *listed("behind", relation.value)]
+
+
+def _behind(listed: Callable[[str, str], list[str]], languages: Sequence[Language]) -> re.Pattern[str]:
+    refusals = [data["behind"]["not_behind"] for data, _, _ in languages if "not_behind" in data.get("behind", {})]
+    words = _phrases(word for relation in Relation for word in listed("behind", relation.value))
+    return re.compile(rf"[ 的]?(?!{'|'.join(refusals) or '(?!)'})({words})", re.I)
+
+
+def _link(listed: Callable[[str, str], list[str]]) -> re.Pattern[str]:
+    to, pair = _phrases(listed("links", "to")), _phrases(listed("links", "and"))
+    articles = "".join(f"{_escaped(word)} |" for word in listed("around", "articles"))
+    return re.compile(rf"\s*(?:(?:{to})|[-–—~〜～]|(?P<and>{pair}))\s*(?:{articles})", re.I)
 
 
 def _cues(listed: Callable[[str, str], list[str]], parts: Iterable[Mapping[str, Any]]) -> frozenset[str]:

@@ -173,9 +173,6 @@ def _at_words(grammar: Grammar, text: str) -> list[tuple[Rule, re.Match[str]]]:
     firsts: list[str] = []
     untried = [0] * grammar.size  # for each rule the first word at which it was not tried
     free = [0] * grammar.size  # for each rule where its last match ends
-    at_digits = [
-        [grammar.at_digits(count, in_date=in_date) for count in range(_LONGEST_RUN)] for in_date in (False, True)
-    ]
     on, in_date = grammar.on, 0  # where the last date in digits ends
     for place, spot in enumerate(_SPOT.finditer(text)):
         start, end = spot.span()
@@ -187,7 +184,7 @@ def _at_words(grammar: Grammar, text: str) -> list[tuple[Rule, re.Match[str]]]:
         elif start < in_date or end - start >= _LONGEST_RUN:
             continue
         else:
-            rules = at_digits[text[end : end + 1] in _DATE_SIGNS][end - start]
+            rules = grammar.at_digits(end - start, in_date=text[end : end + 1] in _DATE_SIGNS)
         for number, rule in rules:
             at = place - rule.lead
             if at < untried[number]:

@@ -173,6 +173,8 @@ def step(match: re.Match[str], anchor: Anchor, words: Words, entry: Entry) -> Sp
     if name in words.holiday:
         return _holiday_step(words, name, count, anchor)
     unit = words.unit.get(name, name)
+    if unit == "weekend" and _word(match, "step") in entry.get("coming", ()):
+        return cal.weekend(anchor.day + timedelta(weeks=1 if anchor.day.weekday() >= 5 else 0))
     span = _portioned(cal.shifted(unit, count, anchor), match, words)
     if entry.get("unit") and not count and anchor.looks_back and span.start.date() > anchor.day:
         return _portioned(cal.shifted(unit, -1, anchor), match, words)  # "年底我们去了北京"

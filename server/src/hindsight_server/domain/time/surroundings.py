@@ -21,6 +21,7 @@ _GUARDED = 6  # words of "the first two weeks of the"
 _DIVISIBLE = frozenset({Grain.WEEK, Grain.MONTH, Grain.SEASON, Grain.QUARTER, Grain.YEAR, Grain.DECADE})
 _LATE_PARTS = frozenset({"noon", "afternoon", "evening", "night"})
 _WEEK, _DAY = timedelta(days=7), timedelta(days=1)
+_DAYS = {"day": 1, "week": 7, "fortnight": 14}
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _SOME = 5  # days or the like in "the last days of"
 
@@ -150,7 +151,7 @@ def _run(first: date, last: date, unit: str, nth: int, count: int, *, backwards:
     """The nth run of `count` units from the first day on, or the last of them."""
     size = _MONTHS.get(unit)
     if size is None:
-        days = timedelta(days=count * {"week": 7, "fortnight": 14}.get(unit, 1))
+        days = timedelta(days=count * _DAYS.get(unit, 1))
         start = last + _DAY - days if backwards else first + (nth - 1) * days
         return start, start + days - _DAY
     size *= count
@@ -242,12 +243,13 @@ def _step(span: Span, step: re.Match[str], languages: tuple[Words, ...]) -> Span
     if unit == "weekend":
         away = (edge.weekday() - 5 - 1) % 7 + 1 if sign < 0 else (5 - edge.weekday() - 1) % 7 + 1
         return cal.weekend(edge + sign * (timedelta(days=away) + (int(count) - 1) * _WEEK))
-    if unit == "week" and count == 1 and not counted.isdecimal():
-        first, last = sorted((edge + timedelta(days=sign), edge + timedelta(days=7 * sign)))
-        return cal.days(first, last, Grain.WEEK)
+    is_week = unit in ("week", "fortnight") and count == 1 and not counted.isdecimal()
+    if is_week or (counted and group(step, "whole") and unit in _DAYS):
+        first, last = sorted((edge + sign * _DAY, edge + timedelta(days=sign * int(count) * _DAYS[unit])))
+        return cal.days(first, last, Grain.WEEK if count == 1 else Grain.RANGE)
     if is_some:
         far = cal.shifted(unit, sign * _SOME, Anchor(datetime.combine(edge, datetime.min.time())))
-        days = timedelta(days=_SOME * {"day": 1, "week": 7}.get(unit, 0))
+        days = timedelta(days=_SOME * _DAYS.get(unit, 0))
         first, last = (edge - days if days else far.start.date(), edge - _DAY)
         return cal.days(first, last, Grain.RANGE) if sign < 0 else cal.days(edge + _DAY, far.end.date(), Grain.RANGE)
     return cal.shifted(unit, sign * int(count), Anchor(datetime.combine(edge, datetime.min.time())))
