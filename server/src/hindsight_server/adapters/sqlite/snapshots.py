@@ -133,7 +133,8 @@ def _read_vectors(
 ) -> dict[str, tuple[Int64Array, Float32Array]]:
     recallable = np.array([row.seq for row in rows], np.int64)
     found: dict[str, tuple[Int64Array, Float32Array]] = {}
-    by_space = _by_space(connection.execute(sql("snapshots.vectors"), (bank_id, *span)))
+    wanted = {"bank_id": bank_id, "after": span[0], "until": span[1]}
+    by_space = _by_space(connection.execute(sql("snapshots.vectors"), wanted))
     for space, (seqs, matrix) in by_space.items():
         # Invalidated facts keep their vectors, in case they are restored.
         kept = np.isin(seqs, recallable, assume_unique=True)

@@ -10,9 +10,9 @@ ORDER BY seq
 LIMIT ?
 
 -- name: vectors
-SELECT seq, space, vector FROM vectors WHERE bank_id = ?1 AND seq > ?2 AND seq <= ?3
+SELECT seq, space, vector FROM vectors WHERE bank_id = :bank_id AND seq > :after AND seq <= :until
 UNION ALL
-SELECT seq, space, vector FROM further_vectors WHERE bank_id = ?1 AND seq > ?2 AND seq <= ?3
+SELECT seq, space, vector FROM further_vectors WHERE bank_id = :bank_id AND seq > :after AND seq <= :until
 ORDER BY seq
 
 -- name: vectors_of
