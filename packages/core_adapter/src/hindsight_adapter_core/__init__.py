@@ -70,6 +70,7 @@ from .turns import (
     operation_id_for,
     stated_time,
     strip_injected,
+    strip_quoted,
     turn_content,
 )
 
@@ -151,6 +152,7 @@ __all__ = [
     "select_tools",
     "stated_time",
     "strip_injected",
+    "strip_quoted",
     "turn_content",
     "turns_of",
 ]

@@ -9,8 +9,9 @@ import concurrent.futures
 import copy
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 from .bridge import DRAIN_SECONDS, get_bridge
@@ -28,6 +29,7 @@ from .tools import Operation
 from .turns import (
     ConversationLog,
     Turn,
+    clean_turn,
     new_document_id,
     new_session_id,
 )
@@ -207,6 +209,7 @@ class MemoryOperations:
         bank_id: str | None = None,
         templates: Sequence[str] = (),
         delta: bool = True,
+        recalled: Sequence[str] = (),
     ) -> int:
         """Append what is new of a conversation to its document, one write per turn, in order.
 
@@ -220,6 +223,8 @@ class MemoryOperations:
             bank_id: instead of the configured bank.
             templates: prompt templates whose filled blocks must not be stored.
             delta: ``False`` when ``turns`` are known to be new and must not be compared with the log.
+            recalled: texts of the memories that the model was shown; answers that only repeat them are not stored
+                again.
 
         Returns:
             How many turns were stored.
@@ -227,7 +232,8 @@ class MemoryOperations:
         Raises:
             OperationError: a write failed.
         """
-        return get_bridge().run(lambda: self._store_turns(log, turns, bank_id, templates, delta))
+        clean = partial(clean_turn, templates=templates, recalled=recalled)
+        return get_bridge().run(lambda: self._store_turns(log, turns, bank_id, delta, clean))
 
     async def astore_turns(
         self,
@@ -237,9 +243,11 @@ class MemoryOperations:
         bank_id: str | None = None,
         templates: Sequence[str] = (),
         delta: bool = True,
+        recalled: Sequence[str] = (),
     ) -> int:
         """Async twin of :meth:`store_turns`."""
-        return await get_bridge().arun(lambda: self._store_turns(log, turns, bank_id, templates, delta))
+        clean = partial(clean_turn, templates=templates, recalled=recalled)
+        return await get_bridge().arun(lambda: self._store_turns(log, turns, bank_id, delta, clean))
 
     def new_log(self) -> ConversationLog:
         """A log for a conversation that begins now, with a document id of its own."""
@@ -277,10 +285,15 @@ class MemoryOperations:
     # -- on the bridge -----------------------------------------------------------------------------------------
 
     async def _store_turns(
-        self, log: ConversationLog, turns: Sequence[Turn], bank_id: str | None, templates: Sequence[str], delta: bool
+        self,
+        log: ConversationLog,
+        turns: Sequence[Turn],
+        bank_id: str | None,
+        delta: bool,
+        clean: Callable[[Turn], Turn | None],
     ) -> int:
         put = self.delivery.aput if self.options.retain_async else self._requests.retain
-        return await self._requests.store_turns(log, turns, bank_id, templates, delta, put=put)
+        return await self._requests.store_turns(log, turns, bank_id, delta, clean=clean, put=put)
 
     async def _answer(self, operation: Operation, text: str, bank_id: str | None) -> str:
         try:

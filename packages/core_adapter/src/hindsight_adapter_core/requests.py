@@ -27,7 +27,7 @@ from .retry import with_retries
 from .settings import MemorySettings
 from .shaping import RetainItem, recall_call, reflect_call, retain_call
 from .tools import Operation
-from .turns import ConversationLog, Turn, clean_turn, now_iso, operation_id_for, turn_content
+from .turns import ConversationLog, Turn, now_iso, operation_id_for, turn_content
 
 __all__ = ["Requests"]
 
@@ -112,23 +112,23 @@ class Requests:
         log: ConversationLog,
         turns: Sequence[Turn],
         bank_id: str | None,
-        templates: Sequence[str],
         delta: bool,
         *,
+        clean: Callable[[Turn], Turn | None],
         put: Callable[[RetainCall], Awaitable[object]],
     ) -> int:
-        """Append what is new, in order, each turn by ``put``; the first failure stops."""
+        """Append what is new, in order: each turn as ``clean`` makes it, by ``put``. The first failure stops."""
         bank = self._settings.bank(bank_id)
         stored = 0
         async with log.exclusive():
             new = log.unseen(turns) if delta else turns
             if new:
                 log.met(turns[: len(turns) - len(new)])
-            waiting = [(turn, clean) for turn in new if (clean := clean_turn(turn, templates)) is not None]
-            for position, (turn, clean) in enumerate(waiting):
+            waiting = [(turn, genuine) for turn in new if (genuine := clean(turn)) is not None]
+            for position, (turn, genuine) in enumerate(waiting):
                 log.owe([later for later, _ in waiting[position:]])
                 try:
-                    await put(self._turn_call(log, clean, bank))
+                    await put(self._turn_call(log, genuine, bank))
                 except OperationError as error:
                     # The id is made of place and words: a write of ours whose answer was lost has it stored.
                     if not _stored_before(error):

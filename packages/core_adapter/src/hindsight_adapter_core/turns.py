@@ -35,6 +35,7 @@ __all__ = [
     "operation_id_for",
     "stated_time",
     "strip_injected",
+    "strip_quoted",
     "turn_content",
 ]
 
@@ -48,6 +49,12 @@ _FENCED = re.compile(
 _REASONING = re.compile(r"<(think|thinking|reasoning|system-reminder)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _TRACE_LINE = re.compile(r"^[ \t]*(?:Thought|Action|Action Input|Observation)[ \t]*:", re.MULTILINE)
 _ANSWER_LINE = re.compile(r"^[ \t]*(?:Final[ \t]+)?Answer[ \t]*:", re.MULTILINE)
+#: Pieces of an answer that may be a quotation: lines and sentences, with what ends them.
+_PIECE = re.compile(r"(?<=\n)|(?<=[!?。！？])(?=[^\S\n]*\S)|(?<=[^\d\s][.])(?=[^\S\n]+\S)")
+_MARKER = re.compile(r"^(?:[-*•]|\d{1,3}[.)])\s+")
+_SPEAKER = re.compile(r"^[\w .-]{1,40}[:：]\s")
+_WORDLESS = re.compile(r"[\W_]+")
+_SHORT = 6  # characters; for scripts that put no space between words
 _HEARTBEAT = re.compile(r"^\W*(?:heart[ _-]?beat(?:[ _-]?ok)?|keep[ _-]?alive|ping|no[_-]reply)\W*$", re.IGNORECASE)
 
 
@@ -119,18 +126,37 @@ def strip_injected(text: str, templates: Iterable[str] = ()) -> str:
     return text.strip()
 
 
-def clean_turn(turn: Turn, templates: Iterable[str] = ()) -> Turn | None:
+def strip_quoted(text: str, memories: Iterable[str]) -> str:
+    """``text`` without the lines and sentences that only repeat one of the ``memories`` word by word.
+
+    Case, white space, list marks and a leading speaker do not count. Memories of one or two words are no quotation.
+    """
+    known = {plain for memory in memories if len((plain := _plain(memory)).split()) > 2 or len(plain) > _SHORT}
+    if not known or _plain(text) in known:
+        return "" if known else text
+    pieces = _PIECE.split(text)
+    kept = [piece for piece in pieces if _plain(piece) not in known]
+    return text if len(kept) == len(pieces) else "".join(kept).strip()
+
+
+def _plain(text: str) -> str:
+    return _WORDLESS.sub(" ", _SPEAKER.sub("", _MARKER.sub("", text.strip()))).strip().casefold()
+
+
+def clean_turn(turn: Turn, templates: Iterable[str] = (), *, recalled: Iterable[str] = ()) -> Turn | None:
     """The turn as it is to be stored, or ``None`` when there is nothing genuine in it.
 
     Args:
         turn: the utterance as the framework holds it.
         templates: the prompt templates in use, whose filled blocks are recognised.
+        recalled: texts of the memories that the model was shown: where the assistant only repeats one of them, that is
+            not stored again.
     """
     if turn.role not in STORED_ROLES:
         return None
     text = strip_injected(turn.text, templates)
     if turn.role == "assistant":
-        text = _final_answer(_REASONING.sub("", text))
+        text = strip_quoted(_final_answer(_REASONING.sub("", text)), recalled)
     elif _HEARTBEAT.match(text):
         return None
     else:
