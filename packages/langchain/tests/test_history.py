@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from hindsight_client import Hindsight
-from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables import RunnableLambda
@@ -22,7 +21,6 @@ from hindsight_adapter_core.testing import FakeHindsight
 from hindsight_langchain import (
     HindsightChatMessageHistory,
     HindsightError,
-    HindsightMiddleware,
     HindsightRetriever,
 )
 
@@ -158,6 +156,9 @@ async def test_with_runnable_with_message_history(real_url: str, run: Runner) ->
 
 
 async def test_an_agent_that_stores_the_same_session_stores_nothing_twice(server: FakeHindsight, run: Runner) -> None:
+    create_agent = pytest.importorskip("langchain.agents").create_agent
+    from hindsight_langchain import HindsightMiddleware
+
     options: dict[str, Any] = {"bank_id": "ada", "hindsight_api_url": server.url}
     face = Face(run, HindsightChatMessageHistory("s", **options))
     said = [HumanMessage("One.", id="m1"), AIMessage("Two.", id="m2")]

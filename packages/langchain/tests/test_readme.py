@@ -29,7 +29,7 @@ def play(monkeypatch: pytest.MonkeyPatch, real_url: str) -> Any:
 
 
 def test_all_snippets(play: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    middleware, tools, nodes, retriever = SNIPPETS
+    middleware, tools, nodes, retriever, session = SNIPPETS
     model = play(middleware, "Noted.", "Dark mode.")
     assert "I prefer dark mode." in model.prompt
     assert "Dark mode." in capsys.readouterr().out
@@ -38,3 +38,5 @@ def test_all_snippets(play: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert "dark mode" in model.prompts[0][0].content
     play(retriever)
     assert "dark mode" in capsys.readouterr().out
+    play(session)
+    assert "HumanMessage(content='I prefer dark mode.'" in capsys.readouterr().out

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import ensure_config, set_config_context
+from langchain_core.runnables.config import ensure_config
 
 from hindsight_adapter_core import MemoryOperations
 
@@ -149,7 +149,12 @@ def _graph_context(config: RunnableConfig) -> Any:
     # Without langgraph loaded no graph can be running, and asking must not load it.
     if "langgraph" not in sys.modules:
         return None
-    from langgraph.runtime import get_runtime
+    try:
+        from langchain_core.runnables.config import set_config_context
+        from langgraph.runtime import get_runtime
+    except ImportError:
+        # A LangGraph from before run contexts, or a langchain-core that only such a one accepts.
+        return None
 
     # Asked under this very config: one of the caller's own cuts a call off from the graph around it.
     with set_config_context(config) as context:
