@@ -183,6 +183,12 @@ class TestWrites:
         assert future.result(0) is not None
         assert server.texts("b") == ["x"]
 
+    def test_the_same_words_again_in_a_named_document_are_no_conflict(self, server: FakeHindsight) -> None:
+        memory = memory_at(server, retain_document_id="doc")
+        for hour in range(2):
+            memory.retain("x", timestamp=f"2026-03-02T1{hour}:00:00Z")
+        assert server.texts("b") == ["x"]
+
     def test_what_is_stored_is_shaped_by_the_options(self, server: FakeHindsight) -> None:
         memory = memory_at(
             server,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import concurrent.futures
 import copy
 import logging
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -89,8 +88,7 @@ class MemoryOperations:
         )
         self.session_id = new_session_id()
         self._requests = Requests(package, handle, self.settings, self.session_id)
-        self._delivery: Delivery | None = None
-        self._delivery_lock = threading.Lock()
+        self._delivery = Delivery(self._requests, options.delivery)
         self._logger = logging.getLogger(package.import_name)
 
     # -- text for models ---------------------------------------------------------------------------------------
@@ -132,10 +130,7 @@ class MemoryOperations:
     def retain_in_background(
         self, content: str, **item: Unpack[RetainItem]
     ) -> concurrent.futures.Future[RetainOutcome]:
-        """Queue a text to be stored without waiting for the server; see :mod:`~hindsight_adapter_core.delivery`.
-
-        Returns:
-            A future of the outcome, which nobody needs to wait for.
+        """Queue a text to be stored (:mod:`~hindsight_adapter_core.delivery`); nobody needs to wait for the future.
 
         Raises:
             DeliveryFullError: the queue had no room in time; the text was not taken.
@@ -150,19 +145,16 @@ class MemoryOperations:
 
     @property
     def delivery(self) -> Delivery:
-        """The background queue of this memory, made at first use; see :mod:`~hindsight_adapter_core.delivery`."""
-        with self._delivery_lock:
-            if self._delivery is None:
-                self._delivery = Delivery(self._requests, self.options.delivery)
-            return self._delivery
+        """The background queue of this memory; see :mod:`~hindsight_adapter_core.delivery`."""
+        return self._delivery
 
     def flush(self, timeout: float = DRAIN_SECONDS) -> int:
         """Wait until the background queue is empty, at most ``timeout`` seconds; returns how many writes still wait."""
-        return self._delivery.flush(timeout) if self._delivery is not None else 0
+        return self._delivery.flush(timeout)
 
     async def aflush(self, timeout: float = DRAIN_SECONDS) -> int:
         """Async twin of :meth:`flush`."""
-        return await self._delivery.aflush(timeout) if self._delivery is not None else 0
+        return await self._delivery.aflush(timeout)
 
     def recall(self, query: str, *, bank_id: str | None = None, tags: Sequence[str] | None = None) -> RecallOutcome:
         """Search the bank. A blank query and an unknown bank find nothing.
@@ -223,8 +215,7 @@ class MemoryOperations:
             bank_id: instead of the configured bank.
             templates: prompt templates whose filled blocks must not be stored.
             delta: ``False`` when ``turns`` are known to be new and must not be compared with the log.
-            recalled: texts of the memories that the model was shown; answers that only repeat them are not stored
-                again.
+            recalled: memories that the model was shown; answers that only repeat them are not stored again.
 
         Returns:
             How many turns were stored.

@@ -23,7 +23,8 @@ class RetainItem(TypedDict, total=False):
         tags: added to the configured tags.
         metadata: merged over the configured metadata.
         append: add to the document instead of replacing it.
-        operation_id: the id that makes a repetition recognisable; default one made of bank, document and words.
+        operation_id: the id that makes a repetition recognisable; default one made of bank, document and words,
+            and in a named document of the time.
     """
 
     bank_id: str | None
@@ -46,15 +47,19 @@ def retain_call(
     """
     options = settings.options
     bank = settings.bank(item.get("bank_id"))
-    document = item.get("document_id") or options.retain_document_id or new_document_id(session_id)
+    named = item.get("document_id") or options.retain_document_id
+    document = named or new_document_id(session_id)
+    timestamp = item.get("timestamp") or now_iso()
+    # Words may be stored again in a named document on purpose; at another time that is another write, not a repetition.
+    place = timestamp if named else 0
     source = (f"source:{framework}",) if options.source_tag else ()
     return RetainCall(
         bank_id=bank,
         content=content,
         document_id=document,
-        operation_id=item.get("operation_id") or operation_id_for(bank, document, 0, content),
+        operation_id=item.get("operation_id") or operation_id_for(bank, document, place, content),
         context=item.get("context") or settings.context,
-        timestamp=item.get("timestamp") or now_iso(),
+        timestamp=timestamp,
         tags=tuple(dict.fromkeys((*settings.tags, *source, *item.get("tags", ())))),
         metadata={**(options.retain_metadata or {}), **(item.get("metadata") or {})},
         append=item.get("append", False),

@@ -235,11 +235,11 @@ class TaskMemory:
             OperationError: the search failed.
             SettingsError: an unknown class.
         """
-        return self._run(self._recall(query, limit, narrowing))
+        return self._run(_recall(self, query, limit, narrowing))
 
     async def arecall(self, query: str, *, limit: int = 5, **narrowing: Unpack[Narrowing]) -> TaskRecall:
         """Async twin of :meth:`recall`."""
-        return await self._arun(self._recall(query, limit, narrowing))
+        return await self._arun(_recall(self, query, limit, narrowing))
 
     def snapshot(self, query: str, *, limit: int = 3, show_dates: bool = False, **narrowing: Unpack[Narrowing]) -> str:
         """The block to put into a prompt (:func:`render_snapshot`); empty when nothing is found or the search fails.
@@ -250,13 +250,13 @@ class TaskMemory:
             show_dates: put the day behind the label.
             **narrowing: see :class:`Narrowing`.
         """
-        return self._run(self._snapshot(query, limit, show_dates, narrowing))
+        return self._run(_snapshot(self, query, limit, show_dates, narrowing))
 
     async def asnapshot(
         self, query: str, *, limit: int = 3, show_dates: bool = False, **narrowing: Unpack[Narrowing]
     ) -> str:
         """Async twin of :meth:`snapshot`."""
-        return await self._arun(self._snapshot(query, limit, show_dates, narrowing))
+        return await self._arun(_snapshot(self, query, limit, show_dates, narrowing))
 
     def flush(self, timeout: float = DRAIN_SECONDS) -> int:
         """Wait for events that are still queued; returns how many are left."""
@@ -311,24 +311,26 @@ class TaskMemory:
             await self._record(task, self._event("message", "user", content, moment))
         await self._journal.close(task, moment, succeeded)
 
-    async def _recall(self, query: str, limit: int, narrowing: Narrowing) -> TaskRecall:
-        scope = SearchScope(
-            limit=limit,
-            classifications=check_classifications(narrowing.get("classifications")),
-            task_id=narrowing.get("task_id"),
-            session_id=narrowing.get("session_id"),
-            now=self._at(narrowing.get("at")),
-            window=narrowing.get("window") or self.options.window,
-        )
-        return await self._search.find(query, scope)
 
-    async def _snapshot(self, query: str, limit: int, show_dates: bool, narrowing: Narrowing) -> str:
-        try:
-            found = await self._recall(query, limit, narrowing)
-        except SettingsError:
-            raise
-        except HindsightError as error:
-            # A prompt without memories is better than no answer; the reason is in the log.
-            self.operations.package.config.logger.error("%s", error)
-            return ""
-        return render_snapshot(found, show_dates=show_dates)
+async def _recall(tasks: TaskMemory, query: str, limit: int, narrowing: Narrowing) -> TaskRecall:
+    scope = SearchScope(
+        limit=limit,
+        classifications=check_classifications(narrowing.get("classifications")),
+        task_id=narrowing.get("task_id"),
+        session_id=narrowing.get("session_id"),
+        now=tasks._at(narrowing.get("at")),
+        window=narrowing.get("window") or tasks.options.window,
+    )
+    return await tasks._search.find(query, scope)
+
+
+async def _snapshot(tasks: TaskMemory, query: str, limit: int, show_dates: bool, narrowing: Narrowing) -> str:
+    try:
+        found = await _recall(tasks, query, limit, narrowing)
+    except SettingsError:
+        raise
+    except HindsightError as error:
+        # A prompt without memories is better than no answer; the reason is in the log.
+        tasks.operations.package.config.logger.error("%s", error)
+        return ""
+    return render_snapshot(found, show_dates=show_dates)

@@ -92,7 +92,7 @@ def _best_clause(texts: Sequence[str], head: str, room: int) -> str:
     best: tuple[float, str] = (0.0, "")
     for number, text in enumerate(texts):
         for clause in _CLAUSE.split(text):
-            clause = clause.strip(" .\"'()（）-*>")
+            clause = clause.strip(" .\"'-*>")
             words = word_count(clause)
             if words < 2 or room < 2 or clause in head or _title(clause) == head:
                 continue
