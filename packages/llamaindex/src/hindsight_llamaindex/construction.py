@@ -24,6 +24,7 @@ from hindsight_adapter_core import (
 
 from ._client import PACKAGE, explained
 from .defaults import DEFAULT_BUDGET, DEFAULT_CONTEXT, DEFAULT_MAX_TOKENS, DEFAULT_TAGS_MATCH, given
+from .fields import BankFields, resolved_fields
 from .session import Session
 
 __all__ = ["DEFAULT_SYSTEM_PROMPT", "MemoryBase"]
@@ -34,21 +35,11 @@ DEFAULT_SYSTEM_PROMPT = (
 )
 
 
-class MemoryBase(BaseMemory):
+class MemoryBase(BankFields, BaseMemory):
     """Fields and factories of :class:`hindsight_llamaindex.HindsightMemory`, which describes them."""
 
-    bank_id: str = Field(frozen=True, description="The memory bank.")
-    context: str = Field(default="llamaindex", frozen=True, description="Label of where stored text comes from.")
-    budget: str = Field(default="mid", frozen=True, description="Search depth: low, mid or high.")
-    max_tokens: int = Field(default=4096, frozen=True, description="Upper bound of a recall, in tokens.")
-    tags: list[str] | None = Field(default=None, frozen=True, description="Tags put on everything stored.")
-    recall_tags: list[str] | None = Field(default=None, frozen=True, description="Tags that recall filters by.")
-    recall_tags_match: str = Field(default="any", frozen=True, description="How recall_tags match.")
     system_prompt: str = Field(default=DEFAULT_SYSTEM_PROMPT, frozen=True, description="Template with {memories}.")
     chat_history_limit: int = Field(default=100, frozen=True, description="Messages kept in the local buffer.")
-    mission: str | None = Field(default=None, frozen=True, description="What the bank is for.")
-    hindsight_api_url: str | None = Field(default=None, frozen=True, description="Server address.")
-    retain_async: bool = Field(default=False, frozen=True, description="Store in the background.")
     chat_history: list[ChatMessage] = Field(default_factory=list, description="Set by dumps: the local buffer.")
     conversation: dict[str, Any] | None = Field(default=None, description="Set by dumps: what is stored already.")
 
@@ -85,7 +76,7 @@ class MemoryBase(BaseMemory):
             delivery=delivery,
         )
         operations = open_memory(PACKAGE, options, client=client, api_key=api_key)
-        super().__init__(**_resolved(operations), **fields)
+        super().__init__(**resolved_fields(operations), **fields)
         check_template(self.system_prompt, name="system_prompt")
         if self.chat_history_limit <= 0:
             raise SettingsError(f"chat_history_limit must be a positive number, not {self.chat_history_limit}")
@@ -285,19 +276,3 @@ class MemoryBase(BaseMemory):
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         return self.__copy__()
-
-
-def _resolved(operations: MemoryOperations) -> dict[str, Any]:
-    settings = operations.settings
-    return {
-        "bank_id": settings.bank(),
-        "context": settings.context,
-        "budget": settings.budget,
-        "max_tokens": settings.max_tokens,
-        "tags": list(settings.tags) or None,
-        "recall_tags": list(settings.recall_tags) or None,
-        "recall_tags_match": settings.recall_tags_match,
-        "mission": settings.mission,
-        "retain_async": operations.options.retain_async,
-        "hindsight_api_url": operations.handle.url,
-    }

@@ -80,6 +80,27 @@ class Session:
             self._keep(list(messages))
             self.outbox.put(fresh)
 
+    def follow(self, messages: Sequence[ChatMessage], *, dismissed: bool = False) -> None:
+        """Put the turns of ``messages`` into the outbox that were not among those kept; for a memory that shows parts.
+
+        Args:
+            messages: a later part of the conversation, which may begin anywhere in what is known.
+            dismissed: these will not be shown again. Else they are what is kept from now on, and when nothing was
+                known before, only their last exchange is new.
+        """
+        new = stored_turns(messages, self._template)
+        with self._lock:
+            old = stored_turns(self._messages, self._template)
+            if _contains(old, new):
+                fresh: Sequence[Turn] = ()
+            elif old or dismissed:
+                fresh = new[_overlap(old, new)[1] :]
+            else:
+                fresh = self.log.unseen(new)
+            if fresh or not dismissed:
+                self._keep([*self._messages, *messages] if dismissed else list(messages))
+            self.outbox.put(fresh)
+
     def clear(self) -> None:
         """Forget the messages. What is stored stays stored, and may now be recalled."""
         with self._lock:
@@ -159,3 +180,8 @@ def _overlap(old: Sequence[Turn], new: Sequence[Turn]) -> tuple[int, int]:
         if length and length >= best[0]:
             best = (length, end)
     return best
+
+
+def _contains(whole: Sequence[Turn], part: Sequence[Turn]) -> bool:
+    past, sought = [turn.fingerprint for turn in whole], [turn.fingerprint for turn in part]
+    return any(past[at : at + len(sought)] == sought for at in range(len(past) - len(sought) + 1))
