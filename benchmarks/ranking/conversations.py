@@ -9,7 +9,7 @@ import json
 import pickle
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,9 @@ class CachedEncoder:
         self._path = path
         self._known: dict[str, Encoding] = {}
         if path is not None and path.exists():
-            self._known = pickle.loads(path.read_bytes())
+            known: dict[str, Encoding] = pickle.loads(path.read_bytes())
+            # A file of before an encoding held all that it holds now.
+            self._known = {t: one for t, one in known.items() if all(hasattr(one, f.name) for f in fields(one))}
 
     def __call__(self, text: str) -> Encoding:
         if text not in self._known:

@@ -50,7 +50,9 @@ def test_best_above_a_floor_equals_sorting(seed: int, count: int, floor: float, 
     random = np.random.default_rng(seed)
     scores = random.normal(size=9000).astype(np.float32)
     scores[random.random(9000) < missing] = np.nan
-    order = sorted((row for row in range(9000) if scores[row] >= np.float32(floor)), key=lambda row: -scores[row])
+    order = sorted(
+        (row for row in range(9000) if scores[row] >= np.float32(floor)), key=lambda row: (-scores[row], -row)
+    )
     assert best(scores, count, floor).rows.tolist() == order[:count]
 
 

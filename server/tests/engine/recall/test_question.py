@@ -72,6 +72,28 @@ def test_questions_for_a_time(text: str, when: bool) -> None:
     assert read(text).asks_when is when
 
 
+@pytest.mark.parametrize(
+    ("text", "many"),
+    [
+        ("What books has Ann read?", True),
+        ("Which old friends did she visit?", True),
+        ("In what ways is she active?", True),
+        ("What are her hobbies?", True),
+        ("How many times has Ann been to Oslo?", True),
+        ("她读过哪些书？", True),
+        ("她去过几次奥斯陆？", True),
+        ("How many years has Ann lived here?", False),
+        ("几个月前搬的家？", False),
+        ("What does Ann's dog eat?", False),
+        ("What did Ann say?", False),
+        ("Which book has she read?", False),
+        ("When did Ann move?", False),
+    ],
+)
+def test_questions_for_several_things(text: str, many: bool) -> None:
+    assert read(text).asks_for_many is many
+
+
 @pytest.mark.feature("S7")
 def test_times_in_the_words_and_given_ones() -> None:
     (spring,) = read("what did we do three days ago").times

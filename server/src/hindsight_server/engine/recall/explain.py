@@ -159,6 +159,8 @@ def _notes(run: Run, reports: Sequence[ArmReport], first: FirstPass) -> tuple[st
     for report in reports:
         if report.status in (ArmStatus.FAILED, ArmStatus.LATE):
             notes.append(f"The {report.name} arm was left out ({report.status.value}): {report.detail}.")
+    if run.query.trace and run.question.asks_for_many and run.scope.session is not None:
+        notes.append("The question asks for several things, so the first places are spread over sessions.")
     if run.query.trace and first.skipped_terms:
         notes.append(f"In more than half the bank, therefore not searched: {', '.join(first.skipped_terms)}.")
     return tuple(notes)

@@ -35,6 +35,14 @@ _WHEN = re.compile(
     r"|什么时候|什麼時候|何时|何時|几月|几号|几点|哪天|哪一天|哪年|哪一年|哪个月|多久|多长时间|いつ",
     re.I,
 )
+_IS = "(?:has|have|had|did|does|do|are|were|is|was)"
+_MANY = re.compile(
+    rf"\b(?:what|which) (?:[\w'’-]+ )?(?:\w{{3,}}[^\Ws]s|kids|people|children) {_IS}\b"  # which (old) books has ...
+    r"|\bhow many (?!(?:more )?(?:years|months|weeks|days|hours|minutes)\b)"
+    rf"|\bin (?:what|which) ways\b|\b(?:what|who|which) (?:are|were)\b|\bwhere (?:has|have)\b"
+    "|哪些|哪几|都有(?:谁|什么|哪)|多少(?:个|次|种|位|家|项|本|首)|几(?:次|种|位|家|项|本|首|个(?!月|小时|星期|礼拜))",
+    re.I,
+)
 _SHORTEST_CODE = 3
 _MAX_NAME_WORDS = 3
 _MAX_NAMES = 120
@@ -72,6 +80,7 @@ class Question:
         names: stretches of words that could name an entity.
         times: those named by the words, or the window given with the query.
         asks_when: whether the answer is a time.
+        asks_for_many: whether it asks for several things ("which books has she read", "how many times", 哪些).
         now: the moment the question is asked.
         notes: what was cut or went wrong, in plain words.
     """
@@ -86,6 +95,7 @@ class Question:
     times: tuple[AskedTime, ...]
     asks_when: bool
     now: datetime
+    asks_for_many: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -117,6 +127,7 @@ def parse(query: RecallQuery, analyzer: TextAnalyzer, find_times: TimeFinder, no
         names=_names(text),
         times=times,
         asks_when=_WHEN.search(text) is not None,
+        asks_for_many=_MANY.search(text) is not None,
         now=now,
         notes=tuple(notes),
     )

@@ -15,6 +15,7 @@ from hindsight_server.domain.time import find_times
 from hindsight_server.engine.recall.arms import ArmReport, Hits, skipped
 from hindsight_server.engine.recall.bank_settings import read_settings, without_arms
 from hindsight_server.engine.recall.cache import BankMoved, ViewCache
+from hindsight_server.engine.recall.cover import over_sessions
 from hindsight_server.engine.recall.crossing import Crossing
 from hindsight_server.engine.recall.events import EventFinder
 from hindsight_server.engine.recall.exact import held
@@ -146,6 +147,8 @@ class Recaller:
         if words is not None:
             compared, reranker = await self._compare(run, first, words)
         ranked = final_order(view, first, compared, self._weights, exact, question.now.timestamp())
+        if question.asks_for_many and scope.session is not None:
+            ranked = over_sessions(ranked, scope.session)
         run.lap("rerank")
         return await self._results.build(run, first, replace(ranked, report=reranker))
 

@@ -19,7 +19,7 @@ from hindsight_server.engine.recall.view import BankView, BoolArray, Float32Arra
 RECENCY_WEIGHT = 0.5
 PROOF_WEIGHT = 0.5
 RECENCY_HALF_LIFE_DAYS = 90.0
-_EXACT_FROM = 0.9  # exact facts lie above this, all others below
+EXACT_FROM = 0.9  # exact facts lie above this, all others below
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +143,8 @@ def final_order(
         own = compared.similarity.own
         reranker = np.where(np.isnan(own), np.float32(np.nan), weights.reranker(np.nan_to_num(own)))
     is_exact = np.isin(first.rows, exact)
-    lifted = _EXACT_FROM + (1 - _EXACT_FROM) * probability
-    final = np.where(is_exact, lifted, _EXACT_FROM * probability).astype(np.float32)
+    lifted = EXACT_FROM + (1 - EXACT_FROM) * probability
+    final = np.where(is_exact, lifted, EXACT_FROM * probability).astype(np.float32)
     order = np.lexsort((-first.rows, -final)).astype(np.int32)
     return Ranked(
         rows=first.rows[order],
