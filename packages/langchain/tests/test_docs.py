@@ -85,6 +85,15 @@ def test_a_graph(play: Player) -> None:
     assert play.document("graph-user", "2") == ["Where do I live?", "In Lisbon."]
 
 
+def test_a_graph_whose_checkpoints_hold_no_memories(play: Player) -> None:
+    names = play("Automatic, in a graph of your own", "Noted.", "In Porto.", block=1)
+    assert "I live in Porto." in play.model.prompt
+    assert play.document("untracked-user", "2") == ["Where do I live?", "In Porto."]
+    saved = [entry for entry in names["saver"].list({"configurable": {"thread_id": "2"}})]
+    assert saved
+    assert "earlier conversations" not in repr(saved) + repr(names["saver"].storage) + repr(names["saver"].writes)
+
+
 def test_both(play: Player, capsys: pytest.CaptureFixture[str]) -> None:
     play("Both: automatic, and tools for the rest", calling(("recall_memory", {"query": "train"})), "Have a good trip.")
     assert "Have a good trip." in capsys.readouterr().out
