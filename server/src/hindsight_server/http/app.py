@@ -73,6 +73,4 @@ def create_app(
     handlers = all_handlers()
     add_routes(app, handlers)
     openapi.install(app, handlers)
-    return Gateway(
-        app, services.metrics, api_key=api_key, max_body_bytes=max_body_bytes, admission=services.admission
-    )
+    return Gateway(app, services.metrics, api_key=api_key, max_body_bytes=max_body_bytes, admission=services.admission)

@@ -15,8 +15,8 @@ APPLICATION_ID = 0x48534D31
 _BUSY_MILLISECONDS = 10_000
 _EMPTYING_MILLISECONDS = 100  # writes wait as long at most
 _WRITER_CACHE_KIB = 64 * 1024
-# There are several readers, and the operating system keeps the pages of all of them once: a larger cache of each made no
-# recall quicker.
+# There are several readers, and the operating system keeps the pages of all of them once: a larger cache of each made
+# no recall quicker.
 _READER_CACHE_KIB = 8 * 1024
 
 
