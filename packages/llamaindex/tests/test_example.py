@@ -1,0 +1,26 @@
+"""The example runs as a new user would run it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from hindsight_server.testing.process import ServerProcess
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "llamaindex_agent.py"
+
+
+def test_two_users_are_remembered_apart(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "HINDSIGHT_"))}
+    with ServerProcess(tmp_path) as server:
+        environment["HINDSIGHT_API_URL"] = server.url
+        command = [sys.executable, str(EXAMPLE)]
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == 0, result.stderr
+    *_, ada, _, bob = result.stdout.splitlines()
+    assert "allergic to peanuts" in ada
+    assert "vegan" in bob
+    assert "vegan" not in ada
+    assert "peanuts" not in bob
