@@ -1,4 +1,4 @@
-"""The code blocks of the page for users and of the README, run one after the other with a scripted model."""
+"""The code blocks of the page for users, run one after the other with a scripted model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from scripted import HAYSTACK_3, ReadingChatGenerator, trust_this_module
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "how-to" / "haystack.md"
+PAGE = ROOT / "docs" / "frameworks" / "haystack.md"
 #: What only Haystack 3 can do.
 NEEDS_3 = {
     "Memory in a plain agent.run()",
