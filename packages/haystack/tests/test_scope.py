@@ -21,6 +21,7 @@ from hindsight_haystack import HindsightMemoryHook, HindsightMemoryWrapper, conf
 
 user = ChatMessage.from_user
 
+#: To be copied for each agent: Haystack 2.12 writes into it.
 SCHEMA = {"user_id": {"type": str}, "labels": {"type": list}}
 INPUTS = {"user_id": "bank_id", "labels": "tags"}
 
@@ -33,7 +34,7 @@ def scoped_tools(server: FakeHindsight, **options: Any) -> list[Any]:
 
 def agent_of(server: FakeHindsight, *replies: Any, **options: Any) -> Agent:
     tools = options.pop("tools", None) or scoped_tools(server, **options)
-    return Agent(chat_generator=ScriptedChatGenerator([*replies, "done"]), tools=tools, state_schema=SCHEMA)
+    return Agent(chat_generator=ScriptedChatGenerator([*replies, "done"]), tools=tools, state_schema=dict(SCHEMA))
 
 
 def tool_results(result: dict[str, Any]) -> list[str]:
@@ -89,7 +90,7 @@ class TestTools:
 
         def talk(name: str) -> None:
             model = ScriptedChatGenerator([("retain_memory", f"note of {name}"), ("recall_memory", "note"), "done"])
-            own = Agent(chat_generator=model, tools=agent.tools, state_schema=SCHEMA)
+            own = Agent(chat_generator=model, tools=agent.tools, state_schema=dict(SCHEMA))
             results = tool_results(own.run(messages=[user("hi")], user_id=name, labels=[name]))
             assert results[1] == f"1. note of {name}"
 
