@@ -171,6 +171,8 @@ def _latin_sounds(first: str, last: str) -> frozenset[str]:
     first, last = _spelt(first), _spelt(last)
     if len(first) < 2 or len(last) < 2 or not (_PINYIN_WORD.fullmatch(first) and _PINYIN_WORD.fullmatch(last)):
         return frozenset()
+    if words.surname_sounds().isdisjoint((first, last)):
+        return frozenset()
     return frozenset({f"{first} {last}", f"{last} {first}"})
 
 

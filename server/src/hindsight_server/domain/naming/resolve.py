@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from hindsight_server.domain.naming import words
 from hindsight_server.domain.naming.forms import Kind, NameForm
-from hindsight_server.domain.naming.rules import Need, could_be, looks_like_person
+from hindsight_server.domain.naming.rules import Need, could_be, is_abbreviated, looks_like_person
 
 
 class Status(IntEnum):
@@ -78,7 +78,7 @@ def related(less: Known, more: Known) -> Need | None:
         return Need.NOTHING
     if less.other and not less.person and less.form.kind not in (Kind.PLAIN, Kind.POSSESSIVE):
         return could_be(less.form, more.form, person=False, known_person=False)
-    same_first = less.person and less.form.given == more.form.given
+    same_first = is_abbreviated(less.form) or (less.person and less.form.given == more.form.given)
     person = looks_like_person(more.form, known=more.person or same_first) and (more.person or not more.other)
     return could_be(less.form, more.form, person=person, known_person=less.person)
 

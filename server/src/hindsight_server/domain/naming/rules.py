@@ -59,7 +59,14 @@ def looks_like_person(form: NameForm, *, known: bool) -> bool:
         return known or (words.is_given(form.given) and form.given not in words.NOT_ALONE)
     if form.kind is not Kind.FULL or form.family in words.NO_FAMILY:
         return False
+    if any(len(word) == 1 for word in form.middle):
+        return True
     return known or bool(form.title) or words.is_given(form.given) or bool(form.sounds)
+
+
+def is_abbreviated(form: NameForm) -> bool:
+    """Whether a name is an initial and a family name: nothing but a person is written so."""
+    return form.kind is Kind.FULL and len(form.given) == 1 and len(form.family) > 1
 
 
 def _agree(one: NameForm, other: NameForm) -> bool:
@@ -101,11 +108,26 @@ def _full(less: NameForm, more: NameForm) -> Need | None:
         return Need.TIME
     if not _family_fits(less.family, more.family):
         return None
+    initials = _run_together(less)
+    if initials and more.given.startswith(initials[0]) and more.middle and more.middle[0].startswith(initials[1]):
+        return Need.TIME
     if not _middle_fits(less.middle, more.middle):
         return None
     if less.given == more.given or (len(less.given) == 1 and more.given.startswith(less.given)):
-        return Need.TIME
+        return Need.TIME if _only_middle_names(less, more) else Need.COMPANY
     return Need.COMPANY if more.given in words.nicknames().get(less.given, ()) else None
+
+
+def _run_together(form: NameForm) -> str:
+    """Two initials written as one word, "J.R. Patel"; an empty text when it may be a given name."""
+    two = len(form.given) == 2 and not form.middle and not words.is_given(form.given)
+    return form.given if two and not form.sounds else ""
+
+
+def _only_middle_names(less: NameForm, more: NameForm) -> bool:
+    """What the fuller name has in its middle alone are initials or given names, not words like "Hill"."""
+    further = [word for word in more.middle if word not in less.middle]
+    return all(len(word) == 1 or words.is_given(word) for word in further)
 
 
 def _family_fits(less: str, more: str) -> bool:
@@ -114,6 +136,8 @@ def _family_fits(less: str, more: str) -> bool:
 
 def _middle_fits(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """One's middle names are among the other's, in order, each whole or as an initial."""
+    if any(word in words.QUALIFIERS for word in {*one} ^ {*other}):
+        return False
     fewer, more = sorted((one, other), key=len)
     left = iter(more)
     return all(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
+from hindsight_server.domain.speakers import SURNAMES
+
 TITLES = {
     "mr": "mr", "mister": "mr", "sir": "mr", "mrs": "ms", "ms": "ms", "miss": "ms", "madam": "ms",
     "dr": "dr", "doctor": "dr", "prof": "dr", "professor": "dr",
@@ -29,7 +31,9 @@ HAN_LEGAL_FORMS = ("股份有限公司", "有限公司", "集团公司", "公司
 ABBREVIATIONS = {
     "usa": "united states", "u.s.": "united states", "u.s.a.": "united states",
     "united states of america": "united states", "uk": "united kingdom", "u.k.": "united kingdom",
-    "nyc": "new york city", "uae": "united arab emirates",
+    "nyc": "new york city", "uae": "united arab emirates", "u.a.e.": "united arab emirates",
+    "l.a.": "los angeles", "sf": "san francisco", "washington, d.c.": "washington dc", "n.z.": "new zealand",
+    "bombay": "mumbai", "peking": "beijing", "saigon": "ho chi minh city", "calcutta": "kolkata",
 }  # fmt: skip
 
 HAN_PLACES = {
@@ -42,6 +46,18 @@ HAN_PLACES = {
     "韩国": "south korea", "英国": "united kingdom", "法国": "france", "德国": "germany", "加拿大": "canada",
     "澳大利亚": "australia", "云南": "yunnan", "四川": "sichuan", "广东": "guangdong", "浙江": "zhejiang",
     "江苏": "jiangsu", "西藏": "tibet", "新疆": "xinjiang", "海南": "hainan",
+    "哈尔滨": "harbin", "沈阳": "shenyang", "济南": "jinan", "郑州": "zhengzhou", "福州": "fuzhou", "宁波": "ningbo",
+    "无锡": "wuxi", "合肥": "hefei", "南昌": "nanchang", "贵阳": "guiyang", "兰州": "lanzhou", "石家庄": "shijiazhuang",
+    "珠海": "zhuhai", "佛山": "foshan", "东莞": "dongguan", "桂林": "guilin", "三亚": "sanya", "拉萨": "lhasa",
+    "温州": "wenzhou", "莫斯科": "moscow", "圣彼得堡": "saint petersburg", "柏林": "berlin", "慕尼黑": "munich",
+    "罗马": "rome", "罗马尼亚": "romania", "米兰": "milan", "马德里": "madrid", "巴塞罗那": "barcelona",
+    "悉尼": "sydney", "墨尔本": "melbourne", "洛杉矶": "los angeles", "旧金山": "san francisco", "芝加哥": "chicago",
+    "波士顿": "boston", "西雅图": "seattle", "多伦多": "toronto", "温哥华": "vancouver", "曼谷": "bangkok",
+    "河内": "hanoi", "迪拜": "dubai", "孟买": "mumbai", "京都": "kyoto", "釜山": "busan", "吉隆坡": "kuala lumpur",
+    "维也纳": "vienna", "阿姆斯特丹": "amsterdam", "苏黎世": "zurich", "日内瓦": "geneva", "伊斯坦布尔": "istanbul",
+    "俄罗斯": "russia", "意大利": "italy", "西班牙": "spain", "泰国": "thailand", "越南": "vietnam", "印度": "india",
+    "印度尼西亚": "indonesia", "马来西亚": "malaysia", "菲律宾": "philippines", "巴西": "brazil", "埃及": "egypt",
+    "土耳其": "turkey", "瑞士": "switzerland", "瑞典": "sweden", "荷兰": "netherlands", "新西兰": "new zealand",
 }  # fmt: skip
 """Chinese names of places that English names otherwise, or alike."""
 
@@ -59,9 +75,24 @@ range ranch report research reserve resort restaurant review ridge river road ro
 server service services shop show song space springs square stadium state station store street studio studios
 summit support system tavern team tech technologies tennis theater theatre times tool tools tour tower town trail
 trip trust university valley video village vineyard visa wars website week wine winery world yoga zoo
+agency airlines analytics apparel arena arms bakery brewery butchers capital cathedral cellar chapel cloister
+consulting cottage dam depot dock docks electric energy ferry foods fountain fund gallery garage gate grove holdings
+hostel industries junction kiosk laundry lodge logistics mansion mill mills mine mines monastery motors nursery
+orchard palace parade partners pier pictures place playground port quarry quay records reef residence residences
+rink robotics roundabout salon school shipping software solutions stables systems temple terminal terrace toys tunnel
+ventures viaduct villa wharf windmill woods workshop yard
 texas california florida carolina virginia dakota england france germany italy spain china japan
 """
 NO_FAMILY = frozenset(_NO_FAMILY.split())
+
+# Words that tell one thing from another of the same kind: never left out of a name.
+_QUALIFIERS = """
+north south east west northern southern eastern western upper lower middle inner outer old new young elder younger
+junior senior big small little great grand first second third fourth fifth last one two three four five six seven
+eight nine ten red blue green yellow orange purple pink black white grey gray brown golden silver left right front
+back early late alpha beta gamma delta electric digital private public
+"""
+QUALIFIERS = frozenset(_QUALIFIERS.split())
 
 # First or last names that, alone, more often are a place, a firm or a thing.
 _NOT_ALONE = """
@@ -159,6 +190,13 @@ def _traditional() -> dict[str, str]:
 @cache
 def _simplifying() -> dict[int, str]:
     return {ord(sign): plain for sign, plain in _traditional().items()}
+
+
+@cache
+def surname_sounds() -> frozenset[str]:
+    """How the Chinese surnames are spelt in pinyin."""
+    found = (pinyin(name, surname=True) for name in (*SURNAMES, *HAN_COMPOUND_SURNAMES))
+    return frozenset(sound for sound in found if sound)
 
 
 def simplified(text: str) -> str:
