@@ -32,6 +32,18 @@ def test_bad_settings_are_refused_with_the_reason(updates: dict[str, Any], messa
         checked_updates(updates)
 
 
+def test_a_bad_setting_of_a_strategy_is_told_with_its_place() -> None:
+    with pytest.raises(InvalidInput, match="at least 200") as caught:
+        checked_updates({"retain_chunk_size": 300, "retain_strategies": {"quick": {"retain_chunk_size": -5}}})
+    assert caught.value.field == "updates.retain_strategies.quick.retain_chunk_size"
+
+
+def test_a_default_strategy_that_is_missing_is_told_as_the_bank_s_setting() -> None:
+    config = resolve({"retain_strategies": {"a": {}}, "retain_default_strategy": "gone"})
+    with pytest.raises(InvalidInput, match=r"retain_default_strategy names 'gone'.*it has: a"):
+        extraction_options(config, None, "items[0].strategy")
+
+
 def test_environment_names_and_null_are_taken() -> None:
     assert checked_updates({"HINDSIGHT_API_RETAIN_CHUNK_SIZE": 500, "retain_mission": None}) == {
         "retain_chunk_size": 500,

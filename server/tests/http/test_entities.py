@@ -70,6 +70,17 @@ def test_ids_and_roles_are_no_entities(api: Any) -> None:
     assert api.bank("DELETE", bank).status == 200
 
 
+def test_the_graph_goes_by_the_names_that_users_gave(api: Any, bank: str) -> None:
+    api.retain(bank, {"content": "Alice Chen met Bob Stone in Oslo."})
+    alice = entities(api, bank)["Alice Chen"]["id"]
+    assert api.bank("POST", bank, f"/entities/{alice}/aliases", {"name": "Ally"}).status == 200
+    renamed = api.bank("PATCH", bank, f"/entities/{alice}", {"canonical_name": "Chief Alice"}).body
+    nodes = [node["data"] for node in api.bank("GET", bank, "/entities/graph").body["nodes"]]
+    (shown,) = (node for node in nodes if node["label"] == "Chief Alice")
+    assert shown["id"] == renamed["id"]
+    assert set(shown["aliases"]) == {"Alice Chen", "Ally"}
+
+
 def test_a_filter_by_tags_hides_names_too(api: Any, bank: str) -> None:
     api.retain(
         bank, {"content": "Alice Chen runs payments.", "tags": ["a"]}, {"content": "Alice likes tea.", "tags": ["b"]}

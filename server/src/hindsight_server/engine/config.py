@@ -177,7 +177,13 @@ def extraction_options(config: Mapping[str, Any], strategy: str | None, field: s
         strategies = config["retain_strategies"] or {}
         if name not in strategies:
             known = ", ".join(sorted(strategies)) or "none"
-            raise InvalidInput(f"{field}: the bank has no strategy '{name[:80]}' (it has: {known}).", field=field)
+            if strategy:
+                raise InvalidInput(f"{field}: the bank has no strategy '{name[:80]}' (it has: {known}).", field=field)
+            raise InvalidInput(
+                f"{field} is not given, and the bank's setting retain_default_strategy names '{name[:80]}', which it "
+                f"does not have (it has: {known}). Name a strategy here, or correct the setting.",
+                field=field,
+            )
         settings.update(strategies[name])
     labels = settings["entity_labels"]
     return ExtractionOptions(
@@ -223,11 +229,19 @@ def _check_strategies(strategies: Mapping[str, Any], field: str) -> None:
     for strategy, settings in strategies.items():
         if not isinstance(settings, dict):
             raise InvalidInput(f"{field}.{strategy} must be an object of settings.", field=f"{field}.{strategy}")
-        for name, value in checked_updates(settings).items():
+        for name, value in _checked_strategy(settings, f"{field}.{strategy}").items():
             if not name.startswith("retain_") or name in ("retain_strategies", "retain_default_strategy"):
                 raise InvalidInput(f"{field}.{strategy}: '{name}' can't be part of a strategy.", field=field)
             if value is None:
                 raise InvalidInput(f"{field}.{strategy}.{name} can't be null; leave it out.", field=field)
+
+
+def _checked_strategy(settings: Mapping[str, Any], place: str) -> dict[str, Any]:
+    try:
+        return checked_updates(settings)
+    except InvalidInput as error:  # the same setting may stand in the bank itself and in several strategies
+        within = (error.field or "").removeprefix("updates").lstrip(".")
+        raise InvalidInput(f"{place}: {error}", field=f"{place}.{within}") from None
 
 
 _TYPE_NAMES: Mapping[type, str] = {

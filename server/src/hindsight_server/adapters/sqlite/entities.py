@@ -157,7 +157,8 @@ def entity_graph(
     counted = [(pair, count) for pair, count in pairs.items() if count >= min_count]
     shown = sorted(counted, key=lambda edge: (-edge[1], edge[0]))[:limit]
     rows = [(number, mentions[number], None, None) for number in {number for pair, _ in shown for number in pair}]
-    nodes = {entity.number: entity for entity in _entities(connection, bank_id, sorted(rows), visible)}
+    shown_names = None if tags is None else visible  # names that users gave stand in no fact
+    nodes = {entity.number: entity for entity in _entities(connection, bank_id, sorted(rows), shown_names)}
     edges = tuple(
         EntityEdge(nodes[one], nodes[other], count, from_micros(latest[one, other] or None))
         for (one, other), count in shown
