@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zipfile
@@ -305,6 +306,32 @@ async def test_archives_that_can_not_be_trusted_are_refused(filled: Movers) -> N
     with pytest.raises(NotFound):
         await filled.engine.banks.get("new")
     assert not list((filled.archives._folder).glob("upload-*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("facts", "mentioned_at", "0001-01-01T00:00:00+14:00"),
+        ("facts", "occurred_end", "9999-12-31T23:59:59-12:00"),
+        ("documents", "created_at", "0001-01-01T00:00:00+14:00"),
+        ("facts", "turn_index", 2**63),
+        ("facts", "place", [0, 10**30]),
+        ("documents", "next_part", 2**63 - 1),
+        ("facts", "fact_id", " "),
+    ],
+)
+async def test_archives_with_values_that_no_store_can_hold_are_refused(
+    filled: Movers, name: str, place: str, value: Any
+) -> None:
+    data = await filled.exported("b")
+    opened = zipfile.ZipFile(io.BytesIO(data))
+    first, *others = opened.read(f"{name}.jsonl").splitlines(keepends=True)
+    lines = json.dumps({**json.loads(first), place: value}).encode() + b"\n" + b"".join(others)
+    manifest = json.loads(opened.read("manifest.json"))
+    manifest["files"][f"{name}.jsonl"]["sha256"] = hashlib.sha256(lines).hexdigest()
+    bad = made({f"{name}.jsonl": lines, "manifest.json": json.dumps(manifest).encode()}, data)
+    with pytest.raises(InvalidInput, match="memories have one id" if place == "fact_id" else place):
+        await filled.transfers.import_archive("new", bad, ImportInput(target_bank_id="new"))
 
 
 async def test_what_gets_no_vector_at_once_gets_it_later(filled: Movers) -> None:

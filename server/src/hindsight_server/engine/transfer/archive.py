@@ -11,10 +11,10 @@ import hashlib
 import json
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, fields, is_dataclass
+from datetime import UTC, datetime
 from typing import Any, BinaryIO, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -36,6 +36,8 @@ _BANK, _DOCUMENTS, _FACTS, _NAMES = "bank.json", "documents.jsonl", "facts.jsonl
 _FILES = (_BANK, _DOCUMENTS, _FACTS, _NAMES)
 _FREE_BYTES = 1 << 20
 _PIECE = 1 << 16
+_LARGEST_HASH = 2**63 - 1
+_LARGEST_COUNT = 2**53  # a store counts in 64 bits, and goes on counting from what it is given
 _KINDS: dict[type, str] = {
     TransferBank: _BANK,
     TransferDocument: _DOCUMENTS,
@@ -167,6 +169,8 @@ class _Reader:
                 first = error.errors(include_url=False, include_context=False, include_input=False)[0]
                 where = ".".join(map(str, first["loc"]))
                 raise _bad(f"line {lines} of {name} is wrong at {where!r}: {first['msg']}") from None
+            if (wrong := _out_of_range(record)) is not None:
+                raise _bad(f"line {lines} of {name} is wrong at {wrong!r}: the value is out of range")
             _put(archive, record)
         if not isinstance(listed, dict) or listed.get("sha256") != digest.hexdigest() or listed.get("lines") != lines:
             raise _bad(f"the checksum of {name} is wrong")
@@ -210,11 +214,31 @@ def _check(archive: Archive) -> None:
     documents = {document.document_id for document in archive.documents}
     if len(documents) < len(archive.documents) or not all(one.strip() for one in documents):
         raise _bad("two of its documents have one id, or one has none")
-    if len({fact.fact_id for fact in archive.facts}) < len(archive.facts):
-        raise _bad("two of its memories have one id")
+    facts = {fact.fact_id for fact in archive.facts}
+    if len(facts) < len(archive.facts) or not all(one.strip() for one in facts):
+        raise _bad("two of its memories have one id, or one has none")
     lost = next((fact for fact in archive.facts if fact.document_id not in documents), None)
     if lost is not None:
         raise _bad(f"memory '{lost.fact_id[:80]}' belongs to a document that is not in it")
+
+
+def _out_of_range(value: object, place: str = "") -> str | None:
+    """Where a record holds a number or a time that no store could keep, or give back in UTC."""
+    inner: Iterable[tuple[str, object]] = ()
+    if isinstance(value, int):
+        largest = _LARGEST_HASH if place == "fold" else _LARGEST_COUNT
+        return None if -largest - 1 <= value <= largest else place
+    if isinstance(value, datetime):
+        try:
+            value.astimezone(UTC)
+        except (OverflowError, ValueError):
+            return place
+    elif isinstance(value, tuple):
+        inner = ((f"{place}.{index}", one) for index, one in enumerate(value))
+    elif is_dataclass(value):
+        inner = ((f"{place}.{one.name}", getattr(value, one.name)) for one in fields(value))
+    wrong = (_out_of_range(one, name.lstrip(".")) for name, one in inner)
+    return next((name for name in wrong if name is not None), None)
 
 
 def _bad(reason: str) -> InvalidInput:
