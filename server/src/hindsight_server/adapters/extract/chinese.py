@@ -16,7 +16,10 @@ _NOT_GIVEN = (
     "再才每应應考找帮幫陪约約收交付推拒提报報参參觉覺拍病离離退接寄养養骑騎停撞掉丢丟忘笑哭骂罵学學爱愛想用正已"
 )
 # What may stand before a name, and what may follow one: verbs, adverbs, particles.
-_BEFORE = r"(?:(?<=^)|(?<=[，。、！？；：\s“”（(「《和跟与與叫给給找问問见見让讓请請把被对對向由为為陪帮幫约約是]))"
+_BEFORE = (
+    r"(?:(?<=^)|(?<=[，。、！？；：\s“”（(「《和跟与與叫给給找问問见見让讓请請把被对對向由为為陪帮幫约約是])"
+    r"|(?<=[遇碰见找]到)|(?<=感谢|认识|联系|采访|拜访|想念))"
+)
 _AFTER = (
     "说說去来來在是的和跟与與也有要想会會喜告今昨明前下上这這那先女老经經总總教写寫做买買卖賣开開住爱愛吃喝看听聽学學用带帶"
     "拿送回请請问問答打画畫唱跑走坐站睡起订訂修改换換负負管搬租正刚剛已就还還又都不没沒被把给給让讓从從到对對为為很最再"
@@ -66,6 +69,10 @@ _PLACE_BEFORE = rf"(?:(?<=^)|(?<=[^{_HAN}])|(?<=[在去到从從于了是和跟�
 _ORGANISATION = re.compile(
     rf"{_PLACE_BEFORE}(?P<name>[{_HAN}]{{2,10}}?(?:{_INSTITUTION}))(?![店馆館部]|{_INSTITUTION})"
 )
+_FIRM = re.compile(
+    "阿里巴巴|字节跳动|哔哩哔哩|拼多多|小红书|支付宝|比亚迪|腾讯|微信|华为|小米(?=手机|公司|汽车|电视)|美团|淘宝|(?<![北南东])京东(?!城)|百度"
+    "|抖音|滴滴(?=出行|打车)|网易|微博|知乎|钉钉|飞书"
+)
 _NUMBERED = re.compile(r"(?:\d{1,6}|[一二三四五六七八九十百]{1,4})(?:号楼|號樓|号线|號線|号店|班|室|航站楼|号仓|号库)")
 _NOT_IN_ORGANISATION = re.compile(r"[了是在去到从的和跟与给把被对说]|我们|他们|你们|一家|这家|那家|附近|每天")
 _PLACE = re.compile(
@@ -86,6 +93,10 @@ def chinese_names(text: str) -> Iterator[tuple[str, str, int, int]]:
             at = organisation.end("name")
             taken.append(organisation.span("name"))
             yield organisation["name"], "ORGANIZATION", *organisation.span("name")
+    for firm in _FIRM.finditer(text):
+        if not any(first <= firm.start() < last for first, last in taken):
+            taken.append(firm.span())
+            yield firm[0], "ORGANIZATION", *firm.span()
     for found in _NUMBERED.finditer(text):
         yield found[0], "IDENTIFIER", *found.span()
     for found in _PERSON.finditer(text):

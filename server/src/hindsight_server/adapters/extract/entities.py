@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hindsight_server.adapters.extract.chinese import chinese_names
+from hindsight_server.adapters.extract.lowercase import lower_case_names
 from hindsight_server.adapters.extract.words import (
     NAME_OPENINGS,
     NO_NAMES,
@@ -25,13 +26,15 @@ from hindsight_server.domain.speakers import ROLES
 _MOST = 24  # names of one fact; a table or a list of parts has no more to say
 _LONGEST = 80  # characters of a name
 
-_CAPITAL = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0391-\u03a9\u0410-\u042f"
+_MARKED = "".join(chr(sign) for sign in (*range(0x100, 0x180), *range(0x1E00, 0x1F00)) if chr(sign).isupper())
+_CAPITAL = f"A-Z\u00c0-\u00d6\u00d8-\u00de\u0391-\u03a9\u0410-\u042f{_MARKED}"
 _WORD_REST = r"\w*(?:[-&]\w+|['’](?!s\b)\w+)*"
 _WORD = rf"[{_CAPITAL}]{_WORD_REST}"
 _DOT = r"(?:(?:(?<=\b[A-Z])|(?<=\b[DM][rs])|(?<=\bSt)|(?<=\bMrs)|(?<=\bProf)|(?<=\bSgt)|(?<=\bCapt))\.)?"
-_LINK = r"(?:of the|of|de la|de|la|van der|van|von|del|di|du|bin)"
+_LINK = r"(?:of the|of|de la|de|la|van der|van den|van de|van|von|del|di|du|dos|da|ter|ten|bin|ibn)"
+_JOINED = r"(?:(?:al|el|as|ad|ar)-|d['’])"
 # Begins with a character class, so that the search leaps from capital to capital.
-_NAME = re.compile(rf"[{_CAPITAL}](?<![\w@#/._-].){_WORD_REST}(?:{_DOT}(?: {_LINK})? {_WORD})*")
+_NAME = re.compile(rf"[{_CAPITAL}](?<![\w@#/._-].){_WORD_REST}(?:{_DOT}(?: {_LINK})? {_JOINED}?{_WORD})*")
 _CONTRACTED = re.compile(r"\w+['’](?:re|ll|ve|d|m|t)")
 _STARTS_SENTENCE = re.compile(r"(?:^|[.!?…:;\n\"“(*•-])[\s\"“'’(*]*$")
 _NUMBER_BEHIND = re.compile(r" #?(?!(?:19|20)\d\d\b)\d{1,5}[A-Z]?(?![\w:%€$£]|[.,]\d)(?: ([a-z']+))?")
@@ -109,6 +112,7 @@ def _candidates(text: str, known: frozenset[str]) -> Iterator[FoundName]:
             if (title := _title(quoted)) is not None:
                 taken.append(quoted.span())
                 yield FoundName(title, "WORK", *quoted.span())
+    places = tuple(taken)
     taken.sort(reverse=True)
     for match in _NAME.finditer(text):
         while taken and taken[-1][1] <= match.start():
@@ -117,6 +121,9 @@ def _candidates(text: str, known: frozenset[str]) -> Iterator[FoundName]:
             continue
         if (found := _name(text, match, known)) is not None:
             yield found
+    for name, kind, start, end in lower_case_names(text):
+        if not any(first <= start < last for first, last in places):
+            yield FoundName(name, kind, start, end)
     if not text.isascii():
         for name, kind, start, end in chinese_names(text):
             yield FoundName(name, kind, start, end)
