@@ -43,7 +43,9 @@ def answer(question: str, prompt: str, lines: int = 2) -> str:
     """
     if not ASKING.search(question):
         return NOTED
-    memories = list(dict.fromkeys(found for found in MEMORY_LINE.findall(prompt) if question not in found))
+    # What only asks, answers nothing.
+    telling = (found for found in MEMORY_LINE.findall(prompt) if question not in found and not ASKING.search(found))
+    memories = list(dict.fromkeys(telling))
     if not memories:
         return NO_MEMORY
     frequency = Counter(word for memory in memories for word in _words(memory))

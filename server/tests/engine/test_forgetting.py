@@ -23,7 +23,8 @@ TURNS = [
     {"speaker": "Zorblax", "text": "My quixotic password is hunter-7788."},
     {"speaker": "Ann", "text": "The rent is high there."},
 ]
-SECRETS = ("zorblax", "quixotic", "hunter", "7788")
+# The number with its word: alone, four digits also turn up in ids and times.
+SECRETS = ("zorblax", "quixotic", "hunter", "hunter-7788")
 
 
 def rows(folder: Path) -> str:

@@ -38,6 +38,9 @@ from .failures import FAILURE_PREFIXES
 from .outcomes import RetainOutcome
 from .spool import Spool
 
+# Not the module's own generator: that is the caller's to seed, and copies of a forked process would wait alike.
+_JITTER = random.SystemRandom()
+
 if TYPE_CHECKING:
     from .requests import Requests
 
@@ -263,7 +266,7 @@ class Delivery:
             await asyncio.sleep(min(pause, 0.2))
             return
         try:
-            await asyncio.wait_for(self._hurry.wait(), random.uniform(pause / 2, pause))
+            await asyncio.wait_for(self._hurry.wait(), _JITTER.uniform(pause / 2, pause))
         except TimeoutError:
             return
 

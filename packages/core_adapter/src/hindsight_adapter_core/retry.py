@@ -16,6 +16,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
+# Not the module's own generator: that is the caller's to seed, and copies of a forked process would wait alike.
+_JITTER = random.SystemRandom()
+
 __all__ = ["MAX_ATTEMPTS", "outcome_open", "retry_after_seconds", "with_retries"]
 
 T = TypeVar("T")
@@ -54,10 +57,10 @@ def _wait_before_retry(error: Exception, attempt: int, *, repeatable: bool) -> f
     status = getattr(error, "status", None)
     backoff: float = _FIRST_BACKOFF * 2 ** (attempt - 1)
     # Spread: many clients that were refused together must not come back together.
-    jittered = random.uniform(backoff / 2, backoff)
+    jittered = _JITTER.uniform(backoff / 2, backoff)
     if status in _REFUSED:
         asked = retry_after_seconds(error)
-        return jittered if asked is None else asked + random.uniform(0, min(0.1 * asked, 1.0))
+        return jittered if asked is None else asked + _JITTER.uniform(0, min(0.1 * asked, 1.0))
     if never_connected(error) or (repeatable and outcome_open(error) and not isinstance(error, TimeoutError)):
         return jittered
     return None
