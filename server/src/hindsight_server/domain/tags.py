@@ -75,3 +75,26 @@ class TagNot:
 
 
 TagFilter = TagLeaf | TagAnd | TagOr | TagNot
+
+
+def tag_fits(pattern: str, tag: str) -> bool:
+    """Whether a tag is the pattern, in which each ``*`` stands for any characters.
+
+    From left to right, each piece at its first place, so that the time is linear.
+
+    Example:
+        >>> tag_fits("user:*", "user:ann"), tag_fits("user:*", "team:ann")
+        (True, False)
+    """
+    first, *rest = pattern.split("*")
+    if not rest:
+        return tag == first
+    if not tag.startswith(first):
+        return False
+    position = len(first)
+    for piece in rest[:-1]:
+        found = tag.find(piece, position)
+        if found < 0:
+            return False
+        position = found + len(piece)
+    return len(tag) - position >= len(rest[-1]) and tag.endswith(rest[-1])

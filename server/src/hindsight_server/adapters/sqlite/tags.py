@@ -8,7 +8,7 @@ import apsw
 
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, to_json
-from hindsight_server.domain.tags import TagFilter
+from hindsight_server.domain.tags import TagFilter, tag_fits
 from hindsight_server.ports.records import Page
 
 
@@ -30,25 +30,10 @@ def list_tags(
     for tags, facts in connection.execute(sql("facts.recallable_tag_sets"), (bank_id,)):
         for tag in set(from_json(tags)):
             counts[tag] = counts.get(tag, 0) + facts
-    found = [item for item in counts.items() if query is None or _fits(query.casefold(), item[0].casefold())]
+    found = [item for item in counts.items() if query is None or tag_fits(query.casefold(), item[0].casefold())]
     found.sort(key=lambda item: (-item[1], item[0]))
     return Page(tuple(found[offset : offset + limit]), len(found), limit, offset)
 
 
 def _matching(rows: Iterable[tuple[str, int]], wanted: TagFilter) -> str:
     return to_json([tags for tags, _ in rows if wanted.matches(from_json(tags))])
-
-
-def _fits(pattern: str, tag: str) -> bool:
-    first, *rest = pattern.split("*")
-    if not rest:
-        return tag == first
-    if not tag.startswith(first):
-        return False
-    position = len(first)
-    for piece in rest[:-1]:
-        found = tag.find(piece, position)
-        if found < 0:
-            return False
-        position = found + len(piece)
-    return len(tag) - position >= len(rest[-1]) and tag.endswith(rest[-1])

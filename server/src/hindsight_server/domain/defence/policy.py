@@ -10,6 +10,7 @@ from typing import Any
 from hindsight_server.domain.defence.labels import SENSITIVE_LABELS
 from hindsight_server.domain.defence.size import SizeLimits
 from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.domain.tags import tag_fits
 
 
 class Detector(StrEnum):
@@ -58,7 +59,7 @@ class Rule:
             >>> rule.covers("System:audit"), rule.covers("my-system:audit")
             (True, False)
         """
-        return any(_fits(pattern.casefold(), tag.casefold()) for pattern in self.tags)
+        return any(tag_fits(pattern.casefold(), tag.casefold()) for pattern in self.tags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,19 +166,3 @@ def _known(value: Mapping[str, Any], names: tuple[str, ...], where: str) -> None
 
 def _wrong(field: str, what: str) -> InvalidInput:
     return InvalidInput(f"{field} {what}.", field=field)
-
-
-def _fits(pattern: str, tag: str) -> bool:
-    """Whether a tag is a pattern's; from left to right, each piece at its first place, so that the time is linear."""
-    first, *rest = pattern.split("*")
-    if not rest:
-        return tag == first
-    if not tag.startswith(first):
-        return False
-    position = len(first)
-    for piece in rest[:-1]:
-        found = tag.find(piece, position)
-        if found < 0:
-            return False
-        position = found + len(piece)
-    return len(tag) - position >= len(rest[-1]) and tag.endswith(rest[-1])
