@@ -5,25 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Concatenate, ParamSpec, TypeVar
-
-import apsw
+from typing import Any
 
 from hindsight_server.adapters.sqlite import curation, forgetting, operations, transfer, transfer_write
-from hindsight_server.adapters.sqlite.opened import OpenedFolder
+from hindsight_server.adapters.sqlite.access import Call, FolderAccess, P, T
 from hindsight_server.domain.model import Fact
 from hindsight_server.ports.forgetting import ForgetWrite, Forgotten
 from hindsight_server.ports.records import FactChange, Operation
 from hindsight_server.ports.transfer import TransferCounts, TransferRecord, TransferWrite
 
-P = ParamSpec("P")
-T = TypeVar("T")
-Call = Callable[Concatenate[apsw.Connection, P], T]
 _INLINE_BYTES = 64 << 20
 _PAUSE_SECONDS = 0.5
 
 
-class ForgettingRows:
+class ForgettingRows(FolderAccess):
     """The part of the store that is `ForgettingStore` and `TransferStore`."""
 
     _cleaning: asyncio.Task[None] | None = None
@@ -82,12 +77,3 @@ class ForgettingRows:
             self._cleaning.cancel()
             await asyncio.gather(self._cleaning, return_exceptions=True)
             await asyncio.wrap_future(self._held().clean())
-
-    async def _read(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        raise NotImplementedError
-
-    async def _write(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        raise NotImplementedError
-
-    def _held(self) -> OpenedFolder:
-        raise NotImplementedError

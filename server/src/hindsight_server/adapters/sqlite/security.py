@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 import apsw
 
+from hindsight_server.adapters.sqlite.access import FolderAccess
 from hindsight_server.adapters.sqlite.banks import ensure_bank
 from hindsight_server.adapters.sqlite.queries import all_rows, scalar
 from hindsight_server.adapters.sqlite.statements import sql
@@ -17,11 +18,8 @@ from hindsight_server.domain.model import UpdateMode
 from hindsight_server.ports.records import RetainWrite
 from hindsight_server.ports.security import MOST_EVENTS, EventFilter, EventPage
 
-P = ParamSpec("P")
-T = TypeVar("T")
 
-
-class SecurityRows:
+class SecurityRows(FolderAccess):
     """The part of the store that is `SecurityStore`."""
 
     async def add_security_events(self, bank_id: str, events: Sequence[SecurityEvent], now: datetime) -> None:
@@ -32,17 +30,6 @@ class SecurityRows:
 
     async def document_tags(self, bank_id: str, document_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         return await self._read(document_tags, bank_id, document_ids)
-
-    async def _read(self, work: Callable[Concatenate[apsw.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        raise NotImplementedError
-
-    async def _read_bank(
-        self, work: Callable[Concatenate[apsw.Connection, str, P], T], bank_id: str, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        raise NotImplementedError
-
-    async def _write(self, work: Callable[Concatenate[apsw.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        raise NotImplementedError
 
 
 def add_events(connection: apsw.Connection, bank_id: str, events: Sequence[SecurityEvent], now: datetime) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
-
-import apsw
+from typing import Any
 
 from hindsight_server.adapters.sqlite import (
     banks,
@@ -29,7 +27,7 @@ from hindsight_server.adapters.sqlite.forgetting_rows import ForgettingRows
 from hindsight_server.adapters.sqlite.images import Images
 from hindsight_server.adapters.sqlite.opened import OpenedFolder
 from hindsight_server.adapters.sqlite.security import SecurityRows
-from hindsight_server.domain.errors import HindsightServerError, NotFound
+from hindsight_server.domain.errors import NotFound
 from hindsight_server.domain.ids import bank_of_chunk
 from hindsight_server.domain.model import Fact
 from hindsight_server.domain.tags import TagFilter
@@ -56,10 +54,6 @@ from hindsight_server.ports.records import (
     Snapshot,
 )
 
-P = ParamSpec("P")
-T = TypeVar("T")
-Call = Callable[Concatenate[apsw.Connection, P], T]
-
 
 class SqliteStore(ForgettingRows, SecurityRows):
     """`Store` in a data folder: ``memory.db`` (with SQLite's own files beside it) and a lock file.
@@ -82,7 +76,6 @@ class SqliteStore(ForgettingRows, SecurityRows):
         self._folder = folder
         self._readers = readers
         self._images = Images(folder)
-        self._opened: OpenedFolder | None = None
 
     async def open(self) -> None:
         if self._opened is None:
@@ -282,23 +275,3 @@ class SqliteStore(ForgettingRows, SecurityRows):
 
     async def delete_operation(self, bank_id: str, operation_id: str) -> bool:
         return await self._write(operations.delete_operation, bank_id, operation_id)
-
-    async def _read(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.wrap_future(self._held().read(lambda connection: work(connection, *args, **kwargs)))
-
-    async def _write(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.wrap_future(self._held().write(lambda connection: work(connection, *args, **kwargs)))
-
-    async def _read_bank(
-        self, work: Callable[Concatenate[apsw.Connection, str, P], T], bank_id: str, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        def checked(connection: apsw.Connection) -> T:
-            banks.require_bank(connection, bank_id)
-            return work(connection, bank_id, *args, **kwargs)
-
-        return await asyncio.wrap_future(self._held().read(checked))
-
-    def _held(self) -> OpenedFolder:
-        if self._opened is None:
-            raise HindsightServerError("The store is not open. Call open() first.")
-        return self._opened

@@ -106,7 +106,7 @@ class Writer:
     def _run_outside(self, job: _Job) -> None:
         try:
             job.outcome = job.work(self._connection)
-        except Exception as error:
+        except Exception as error:  # whatever it is, it belongs to the caller who waits
             job.failure = error
         job.settle(None)
 
@@ -117,7 +117,7 @@ class Writer:
             for job in jobs:
                 self._run_one(job, alone=len(jobs) == 1)
             self._connection.execute("COMMIT")
-        except Exception as error:
+        except Exception as error:  # none of the jobs happened, and each caller must hear why
             failure = error
         finally:
             if self._connection.in_transaction:
@@ -131,7 +131,7 @@ class Writer:
             connection.execute("SAVEPOINT job")
         try:
             job.outcome = job.work(connection)
-        except Exception as error:
+        except Exception as error:  # whatever it is, it belongs to one caller: the other jobs go on
             job.failure = error
             if alone:
                 raise
