@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from hindsight_adapter_core import AdapterPackage, MemoryOperations, Origin, connect, lazy_client_class
+from hindsight_adapter_core import AdapterPackage, connect, lazy_client_class
 
 from ._version import __version__
 from .config import HOLDER, HindsightLlamaIndexConfig
 
-__all__ = ["PACKAGE", "explained", "resolve_client"]
+__all__ = ["PACKAGE", "resolve_client"]
 
 PACKAGE: AdapterPackage[HindsightLlamaIndexConfig] = AdapterPackage(
     import_name="hindsight_llamaindex", framework="llamaindex", version=__version__, config=HOLDER
@@ -29,9 +29,3 @@ def resolve_client(client: Any = None, hindsight_api_url: str | None = None, api
     ``HINDSIGHT_API_KEY``. Sends nothing.
     """
     return connect(PACKAGE, client=client, hindsight_api_url=hindsight_api_url, api_key=api_key).client
-
-
-def explained(operations: MemoryOperations) -> dict[str, tuple[Any, Origin]]:
-    """Every setting with where its value came from, the server's address first."""
-    handle = operations.handle
-    return {"hindsight_api_url": (handle.url, handle.url_origin), **operations.settings.explain()}

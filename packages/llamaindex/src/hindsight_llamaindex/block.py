@@ -16,7 +16,6 @@ from hindsight_adapter_core import (
     HindsightError,
     MemoryOperations,
     MemoryOptions,
-    Origin,
     SettingsError,
     Turn,
     memory_lines,
@@ -24,7 +23,8 @@ from hindsight_adapter_core import (
     turns_of,
 )
 
-from ._client import PACKAGE, explained
+from ._client import PACKAGE
+from .connected import Connected
 from .conversations import Conversation, Conversations, last_question, split_unanswered
 from .fields import BankFields, resolved_fields
 from .session import Session
@@ -37,7 +37,7 @@ logger = logging.getLogger("hindsight_llamaindex")
 _TOKEN = 4
 
 
-class HindsightMemoryBlock(BankFields, BaseMemoryBlock[str]):
+class HindsightMemoryBlock(Connected, BankFields, BaseMemoryBlock[str]):
     """A block of ``llama_index.core.memory.Memory`` that remembers over conversations.
 
     ``Memory`` keeps a conversation, this block what lasts: turns are stored in the bank, in one document named after
@@ -165,10 +165,6 @@ class HindsightMemoryBlock(BankFields, BaseMemoryBlock[str]):
                 return None
         return kept
 
-    def explain(self) -> dict[str, tuple[Any, Origin]]:
-        """Every setting with where its value came from, e.g. ``{"budget": ("high", "configure()")}``."""
-        return explained(self._operations)
-
     def flush(self, timeout: float = 10.0) -> int:
         """Wait until every turn is stored, at most ``timeout`` seconds; returns how many still wait."""
         for outbox in self._conversations.outboxes():
@@ -182,11 +178,3 @@ class HindsightMemoryBlock(BankFields, BaseMemoryBlock[str]):
             await outbox.asend(self._operations, self.bank_id)
         await self._operations.aflush(timeout)
         return sum(map(len, self._conversations.outboxes()))
-
-    def close(self) -> None:
-        """Close the HTTP session in use; the next call opens it again. A client of yours is left alone."""
-        self._operations.close()
-
-    async def aclose(self) -> None:
-        """Async twin of :meth:`close`."""
-        await self._operations.aclose()

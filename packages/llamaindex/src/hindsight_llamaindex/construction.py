@@ -15,14 +15,14 @@ from hindsight_adapter_core import (
     DeliveryOptions,
     MemoryOperations,
     MemoryOptions,
-    Origin,
     SerializationError,
     SettingsError,
     check_template,
     open_memory,
 )
 
-from ._client import PACKAGE, explained
+from ._client import PACKAGE
+from .connected import Connected
 from .defaults import DEFAULT_BUDGET, DEFAULT_CONTEXT, DEFAULT_MAX_TOKENS, DEFAULT_TAGS_MATCH, given
 from .fields import BankFields, resolved_fields
 from .session import Session
@@ -35,7 +35,7 @@ DEFAULT_SYSTEM_PROMPT = (
 )
 
 
-class MemoryBase(BankFields, BaseMemory):
+class MemoryBase(Connected, BankFields, BaseMemory):
     """Fields and factories of :class:`hindsight_llamaindex.HindsightMemory`, which describes them."""
 
     system_prompt: str = Field(default=DEFAULT_SYSTEM_PROMPT, frozen=True, description="Template with {memories}.")
@@ -213,18 +213,6 @@ class MemoryBase(BankFields, BaseMemory):
             chat_history_limit=chat_history_limit,
             **options,
         )
-
-    def explain(self) -> dict[str, tuple[Any, Origin]]:
-        """Every setting with where its value came from, e.g. ``{"budget": ("high", "configure()")}``."""
-        return explained(self._operations)
-
-    def close(self) -> None:
-        """Close the HTTP session in use; the next call opens it again. A client of yours is left alone."""
-        self._operations.close()
-
-    async def aclose(self) -> None:
-        """Async twin of :meth:`close`."""
-        await self._operations.aclose()
 
     def _sync_fields(self) -> None:
         # Dumps and pickles are made of fields.

@@ -13,14 +13,14 @@ from hindsight_adapter_core import (
     HindsightError,
     MemoryOperations,
     MemoryOptions,
-    Origin,
     RecalledMemory,
     RecallOutcome,
     SettingsError,
     open_memory,
 )
 
-from ._client import PACKAGE, explained
+from ._client import PACKAGE
+from .connected import Connected
 
 __all__ = ["HindsightRetriever"]
 
@@ -31,7 +31,7 @@ _SHOWN = frozenset({"type", "context", "occurred_start", "occurred_end", "mentio
 _FIELDS = ("type", "document_id", "context", "occurred_start", "occurred_end", "mentioned_at")
 
 
-class HindsightRetriever(BaseRetriever):
+class HindsightRetriever(Connected, BaseRetriever):
     """Memories as nodes, the best first: one ``TextNode`` each, with the memory's id and score.
 
     A node's metadata holds ``type``, ``document_id``, ``context``, ``occurred_start``, ``occurred_end``,
@@ -131,18 +131,6 @@ class HindsightRetriever(BaseRetriever):
             raise error
         logger.warning("%s; nothing is retrieved", error)
         return []
-
-    def explain(self) -> dict[str, tuple[Any, Origin]]:
-        """Every setting with where its value came from, e.g. ``{"budget": ("high", "configure()")}``."""
-        return explained(self._operations)
-
-    def close(self) -> None:
-        """Close the HTTP session in use; the next call opens it again. A client of yours is left alone."""
-        self._operations.close()
-
-    async def aclose(self) -> None:
-        """Async twin of :meth:`close`."""
-        await self._operations.aclose()
 
     def __repr__(self) -> str:
         return f"HindsightRetriever(bank_id={self._operations.settings.bank_id!r})"

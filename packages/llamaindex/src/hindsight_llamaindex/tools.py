@@ -15,12 +15,12 @@ from hindsight_adapter_core import (
     MemoryOperations,
     MemoryOptions,
     MemoryToolSpec,
-    Origin,
     open_memory,
     select_tools,
 )
 
-from ._client import PACKAGE, explained
+from ._client import PACKAGE
+from .connected import Connected
 from .defaults import DEFAULT_CONTEXT, given
 
 __all__ = ["HindsightToolSpec", "create_hindsight_tools"]
@@ -30,7 +30,7 @@ _SPECS: dict[str, MemoryToolSpec] = {spec.name: spec for spec in TOOL_SPECS} | {
 }
 
 
-class HindsightToolSpec(BaseToolSpec):
+class HindsightToolSpec(Connected, BaseToolSpec):
     """Three memory tools: ``retain_memory``, ``recall_memory`` and ``reflect_on_memory``, each sync and async.
 
     A tool never raises because of the memory: it answers with a sentence such as "Failed to store memory: ...",
@@ -178,18 +178,6 @@ class HindsightToolSpec(BaseToolSpec):
         """The schema of a tool's arguments."""
         spec = _SPECS.get(fn_name)
         return None if spec is None else _schema(spec)
-
-    def explain(self) -> dict[str, tuple[Any, Origin]]:
-        """Every setting with where its value came from, e.g. ``{"budget": ("high", "configure()")}``."""
-        return explained(self._operations)
-
-    def close(self) -> None:
-        """Close the HTTP session in use; the next call opens it again. A client of yours is left alone."""
-        self._operations.close()
-
-    async def aclose(self) -> None:
-        """Async twin of :meth:`close`."""
-        await self._operations.aclose()
 
     def __repr__(self) -> str:
         return f"HindsightToolSpec(bank_id={self._operations.settings.bank_id!r})"
