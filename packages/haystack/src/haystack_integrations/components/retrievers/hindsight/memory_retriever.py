@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from haystack import component
-from haystack.core.serialization import default_from_dict, default_to_dict
+from haystack.core.serialization import default_to_dict
 from haystack.dataclasses import ChatMessage
 
 from haystack_integrations.memory_stores.hindsight import HindsightMemoryStore
+from haystack_integrations.memory_stores.hindsight.store_component import StoreComponent
 from haystack_integrations.tools.hindsight.messages import DEFAULT_MEMORY_PROMPT, last_user_text
 from hindsight_adapter_core import (
     HindsightError,
@@ -22,11 +22,9 @@ from hindsight_adapter_core import (
 
 __all__ = ["HindsightMemoryRetriever"]
 
-logger = logging.getLogger("hindsight_haystack")
-
 
 @component
-class HindsightMemoryRetriever:
+class HindsightMemoryRetriever(StoreComponent):
     """Retrieves the memories that fit a query, or the last user message of a conversation.
 
     Outputs ``memories`` (system messages, see :meth:`HindsightMemoryStore.search_memories`) and ``prompt``: the same
@@ -92,7 +90,8 @@ class HindsightMemoryRetriever:
                 query=_query(query, messages), bank_id=bank_id, tags=tags, filters=filters, top_k=top_k or self.top_k
             )
         except HindsightError as error:
-            memories = self._without(error)
+            self._note(error)
+            memories = []
         return self._found(memories)
 
     @component.output_types(memories=list[ChatMessage], prompt=str)
@@ -111,31 +110,14 @@ class HindsightMemoryRetriever:
                 query=_query(query, messages), bank_id=bank_id, tags=tags, filters=filters, top_k=top_k or self.top_k
             )
         except HindsightError as error:
-            memories = self._without(error)
+            self._note(error)
+            memories = []
         return self._found(memories)
-
-    def _without(self, error: HindsightError) -> list[ChatMessage]:
-        if self.raise_on_error:
-            raise error
-        logger.error("%s", error)
-        return []
 
     def _found(self, memories: list[ChatMessage]) -> dict[str, Any]:
         lines = memory_lines(message.text or "" for message in memories)
         prompt = fence_memories(fill_template(self.memory_prompt_template, lines)) if lines else ""
         return {"memories": memories, "prompt": prompt}
-
-    def warm_up(self) -> None:
-        """Build the store's client; sends nothing."""
-        self.memory_store.warm_up()
-
-    def close(self) -> None:
-        """Release the HTTP session; it opens again at the next run."""
-        self.memory_store.close()
-
-    async def close_async(self) -> None:
-        """Async twin of :meth:`close`."""
-        await self.memory_store.close_async()
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, without the key."""
@@ -147,15 +129,6 @@ class HindsightMemoryRetriever:
             raise_on_error=self.raise_on_error,
         )
         return dumped
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> HindsightMemoryRetriever:
-        """The inverse of :meth:`to_dict`."""
-        parameters = dict(data["init_parameters"])
-        if isinstance(parameters.get("memory_store"), dict):
-            parameters["memory_store"] = HindsightMemoryStore.from_dict(parameters["memory_store"])
-        loaded: HindsightMemoryRetriever = default_from_dict(cls, {**data, "init_parameters": parameters})
-        return loaded
 
 
 def _query(query: str | None, messages: list[ChatMessage] | None) -> str:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from haystack import component
-from haystack.core.serialization import default_from_dict, default_to_dict
+from haystack.core.serialization import default_to_dict
 from haystack.dataclasses import ChatMessage
 
 from haystack_integrations.memory_stores.hindsight import HindsightMemoryStore
+from haystack_integrations.memory_stores.hindsight.store_component import StoreComponent
 from hindsight_adapter_core import HindsightError
 
 __all__ = ["HindsightMemoryWriter"]
 
-logger = logging.getLogger("hindsight_haystack")
-
 
 @component
-class HindsightMemoryWriter:
+class HindsightMemoryWriter(StoreComponent):
     """Writes chat messages into memory, for instance those that an agent gives back.
 
     Args:
@@ -69,7 +67,8 @@ class HindsightMemoryWriter:
                 messages=messages, bank_id=bank_id, tags=tags, conversation_id=conversation_id, only_new=self.only_new
             )
         except HindsightError as error:
-            count = self._without(error)
+            self._note(error)
+            count = 0
         return {"memories_written": count}
 
     @component.output_types(memories_written=int)
@@ -86,26 +85,9 @@ class HindsightMemoryWriter:
                 messages=messages, bank_id=bank_id, tags=tags, conversation_id=conversation_id, only_new=self.only_new
             )
         except HindsightError as error:
-            count = self._without(error)
+            self._note(error)
+            count = 0
         return {"memories_written": count}
-
-    def _without(self, error: HindsightError) -> int:
-        if self.raise_on_error:
-            raise error
-        logger.error("%s", error)
-        return 0
-
-    def warm_up(self) -> None:
-        """Build the store's client; sends nothing."""
-        self.memory_store.warm_up()
-
-    def close(self) -> None:
-        """Release the HTTP session; it opens again at the next run."""
-        self.memory_store.close()
-
-    async def close_async(self) -> None:
-        """Async twin of :meth:`close`."""
-        await self.memory_store.close_async()
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, without the key."""
@@ -116,12 +98,3 @@ class HindsightMemoryWriter:
             raise_on_error=self.raise_on_error,
         )
         return dumped
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> HindsightMemoryWriter:
-        """The inverse of :meth:`to_dict`."""
-        parameters = dict(data["init_parameters"])
-        if isinstance(parameters.get("memory_store"), dict):
-            parameters["memory_store"] = HindsightMemoryStore.from_dict(parameters["memory_store"])
-        loaded: HindsightMemoryWriter = default_from_dict(cls, {**data, "init_parameters": parameters})
-        return loaded
