@@ -8,7 +8,6 @@ python benchmarks/suites/entities.py --half frozen --json     once, when the tun
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 import unicodedata
@@ -20,7 +19,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 import httpx
-from run import server
+from run import parsed, runner_parser, server, show_bars
 from suite_format import FOLDER, HALVES
 
 BARS = {"precision": 0.99, "recall": 0.90}
@@ -208,8 +207,7 @@ def show(report: dict[str, Any]) -> None:
     print(f"merged {report['merged']}, rightly {report['merged_rightly']}; by half {report['half_merged']}")
     print(f"pairs with a mention that no entity stands for: {report['unseen']}")
     print(f"names that may never be entities, and are: {report['forbidden_names']}")
-    for name, bar in report["bars"].items():
-        print(f"{name}: {bar['is']:.3f}, bar {bar['bar']:.2f}: {'met' if bar['met'] else 'MISSED'}")
+    show_bars(report)
 
 
 def show_misses(judged: Sequence[Judged], broken: Sequence[str]) -> None:
@@ -223,13 +221,7 @@ def show_misses(judged: Sequence[Judged], broken: Sequence[str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--half", default="dev", choices=[*HALVES, "both"], help="frozen and both: not while tuning")
-    parser.add_argument("--url", help="a running server; without it, a fresh one is started and ended")
-    parser.add_argument("--embeddings", default="local", choices=["local", "hashing"], help="of the server")
-    parser.add_argument("--misses", action="store_true", help="list what was judged wrong (dev half only)")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    arguments = parser.parse_args()
+    arguments = parsed(runner_parser(__doc__, misses="what was judged wrong"))
     pairs, never = load(arguments.half)
     run = str(int(time.time()))
     with server(arguments.url, arguments.embeddings) as url, httpx.Client(base_url=url, timeout=300.0) as client:
@@ -239,7 +231,7 @@ def main() -> None:
     if arguments.json:
         print(json.dumps(report, indent=1))
         return
-    if arguments.misses and arguments.half == "dev":
+    if arguments.misses:
         show_misses(judged, broken)
     show(report)
 

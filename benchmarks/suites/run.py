@@ -180,19 +180,37 @@ def show(report: dict[str, Any]) -> None:
             print(f"recall - {ranking:7} {name:8} {gap['mean']:+.3f}  [{gap['low']:+.3f}, {gap['high']:+.3f}]")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suite", help="tasks for tasks.json, and so on")
+def runner_parser(description: str | None, *, misses: str) -> argparse.ArgumentParser:
+    """What the runners of all suites take; `misses` says what that flag lists."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", default="dev", choices=[*HALVES, "both"], help="frozen and both: not while tuning")
     parser.add_argument("--url", help="a running server; without it, a fresh one is started and ended")
     parser.add_argument("--embeddings", default="local", choices=["local", "hashing"], help="of the server")
-    parser.add_argument("--baseline", action="store_true", help="compare to plain fusion over the same facts")
-    parser.add_argument("--misses", action="store_true", help="list what the first ten lack; of the dev half only")
-    parser.add_argument("--check", action="store_true", help="only check the files, without a server")
+    parser.add_argument("--misses", action="store_true", help=f"list {misses}; of the dev half only")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    return parser
+
+
+def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The arguments; misses of questions that nobody looks at are refused."""
     arguments = parser.parse_args()
     if arguments.misses and arguments.half != "dev":
         parser.error("--misses shows questions, and nobody looks at frozen ones; use it with --half dev")
+    return arguments
+
+
+def show_bars(report: dict[str, Any]) -> None:
+    """Each bar of a report with what came out."""
+    for name, bar in report["bars"].items():
+        print(f"{name}: {bar['is']:.3f}, bar {bar['bar']:.2f}: {'met' if bar['met'] else 'MISSED'}")
+
+
+def main() -> None:
+    parser = runner_parser(__doc__, misses="what the first ten lack")
+    parser.add_argument("suite", help="tasks for tasks.json, and so on")
+    parser.add_argument("--baseline", action="store_true", help="compare to plain fusion over the same facts")
+    parser.add_argument("--check", action="store_true", help="only check the files, without a server")
+    arguments = parsed(parser)
     try:
         suite, questions = load_suite(arguments.suite), load_questions(arguments.suite, arguments.half)
     except SuiteError as error:

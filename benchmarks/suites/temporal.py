@@ -8,7 +8,6 @@ python benchmarks/suites/temporal.py --half frozen --json     once, when the tun
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from run import batches, server
+from run import batches, parsed, runner_parser, server, show_bars
 from suite_format import FOLDER, HALVES, Evidence, load_suite, normalised
 
 BARS = {"window_right": 0.95, "first_hit_inside": 0.90}
@@ -190,8 +189,7 @@ def show(report: dict[str, Any]) -> None:
         figures = " ".join(f"{row[one]:8.3f}" for one in ("window_right", "first_hit_inside", "evidence_in_3"))
         print(f"{name:12} {row['questions']:4} {figures}")
     print(f"questions without any window: {report['no_window']}")
-    for name, bar in report["bars"].items():
-        print(f"{name}: {bar['is']:.3f}, bar {bar['bar']:.2f}: {'met' if bar['met'] else 'MISSED'}")
+    show_bars(report)
 
 
 def show_misses(judged: Sequence[Judged]) -> None:
@@ -204,20 +202,14 @@ def show_misses(judged: Sequence[Judged]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--half", default="dev", choices=[*HALVES, "both"], help="frozen and both: not while tuning")
-    parser.add_argument("--url", help="a running server; without it, a fresh one is started and ended")
-    parser.add_argument("--embeddings", default="local", choices=["local", "hashing"], help="of the server")
-    parser.add_argument("--misses", action="store_true", help="list the wrong windows (dev half only)")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    arguments = parser.parse_args()
+    arguments = parsed(runner_parser(__doc__, misses="the wrong windows"))
     with server(arguments.url, arguments.embeddings) as url:
         judged = ask_all(url, load_timed(arguments.half))
     report = make_report(judged, arguments.half)
     if arguments.json:
         print(json.dumps(report, indent=1))
         return
-    if arguments.misses and arguments.half == "dev":
+    if arguments.misses:
         show_misses(judged)
     show(report)
 
