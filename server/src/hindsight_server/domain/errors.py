@@ -11,6 +11,11 @@
     ├── Overloaded              try again later (HTTP 503, with Retry-After)
     ├── EmbeddingUnavailable    no model for the wanted vector space (HTTP 503)
     ├── ReflectFailed           no answer could be given, and none is made up (HTTP 500)
+    ├── ModelError              the language model gave nothing that can be used (HTTP 502)
+    │   ├── ModelUnavailable    it did not answer now; a later try may succeed (HTTP 503, with Retry-After)
+    │   ├── ModelRefused        the provider refuses the request: key, model name or limits (HTTP 502)
+    │   ├── BadModelAnswer      what it answered can't be read
+    │   └── AnswerTooLong       its answer was cut off by the limit of tokens
     └── DataFolderError         the data folder can't be opened; nothing was changed
         ├── DataFolderLocked    another server holds it
         ├── DataFolderCorrupt   it is damaged
@@ -95,6 +100,34 @@ class EmbeddingUnavailable(HindsightServerError):
 
 class ReflectFailed(HindsightServerError):
     """The memories could not be searched, so that no answer can be given; the text says why."""
+
+
+class ModelError(HindsightServerError):
+    """The language model gave nothing that can be used. The text never holds a key or what the model was asked."""
+
+
+class ModelUnavailable(ModelError):
+    """The model did not answer now.
+
+    Args:
+        retry_after: seconds to wait, as the provider asked; None when it did not say.
+    """
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ModelRefused(ModelError):
+    """The provider refuses the request, and will again: the key, the model's name or the request itself."""
+
+
+class BadModelAnswer(ModelError):
+    """The model answered something that can't be read as what it was asked for."""
+
+
+class AnswerTooLong(ModelError):
+    """The answer was cut off by the limit of tokens; ask for less at once."""
 
 
 class DataFolderError(HindsightServerError):

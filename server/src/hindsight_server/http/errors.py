@@ -30,6 +30,8 @@ STATUSES: dict[type[errors.HindsightServerError], int] = {
     errors.EmbeddingUnavailable: 503,
     errors.DataFolderError: 503,
     errors.ReflectFailed: 500,
+    errors.ModelError: 502,
+    errors.ModelUnavailable: 503,
     errors.HindsightServerError: 500,
 }
 _FIELD_PART = re.compile(r"[^.\[\]]+")
@@ -53,6 +55,9 @@ async def _domain_error(request: Request, error: Exception) -> Response:
     status, headers = status_of(error), {}
     if isinstance(error, errors.Overloaded):
         headers["retry-after"] = str(max(1, math.ceil(error.retry_after)))
+        logger.warning("answered %d: %s", status, error)
+    elif isinstance(error, errors.ModelUnavailable):
+        headers["retry-after"] = str(max(1, math.ceil(error.retry_after or 1.0)))
         logger.warning("answered %d: %s", status, error)
     elif status >= 500:
         logger.error("answered %d: %s", status, error, exc_info=error)

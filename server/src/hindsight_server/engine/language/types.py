@@ -1,0 +1,98 @@
+"""What a language model is asked for and what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hindsight_server.ports.llm import Message, ToolRequest, Usage
+
+if TYPE_CHECKING:
+    from hindsight_server.engine.language.model import LanguageModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOptions:
+    """Limits of one model.
+
+    Args:
+        max_concurrent: questions at the same time; more wait.
+        max_retries: further tries after a failure that may pass.
+        timeout_seconds: of one try.
+        max_tokens: tokens of an answer at most, where the caller names no limit.
+        temperature: None leaves it to the provider.
+        backoff_seconds: wait before the second try, doubled before each further one, where the provider names no wait.
+        longest_wait_seconds: a provider that asks for more is not waited for: the question fails at once.
+    """
+
+    max_concurrent: int = 32
+    max_retries: int = 3
+    timeout_seconds: float = 120.0
+    max_tokens: int | None = None
+    temperature: float | None = None
+    backoff_seconds: float = 0.5
+    longest_wait_seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallAbout:
+    """What a question is asked for; kept in the request log.
+
+    Args:
+        purpose: ``retain``, ``reflect``, ``consolidation``, ``mental_model`` or ``vision``.
+        operation_id: the operation that it belongs to, if any.
+    """
+
+    bank_id: str
+    purpose: str
+    operation_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Text, without any reasoning. `truncated`: cut off by the limit of tokens."""
+
+    text: str
+    usage: Usage = field(default_factory=Usage)
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Structured:
+    """A JSON object that follows the wanted schema. `repaired`: it took a second question to get it."""
+
+    value: Mapping[str, Any]
+    usage: Usage = field(default_factory=Usage)
+    repaired: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolTurn:
+    """One turn of a model that has tools: the requests, or prose when there are none.
+
+    `message` is the turn as it goes into the conversation.
+    """
+
+    text: str
+    requests: tuple[ToolRequest, ...]
+    message: Message
+    usage: Usage = field(default_factory=Usage)
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Models:
+    """The model of each kind of work; None where there is none, and the built-in way is taken.
+
+    Args:
+        retain: extracts facts.
+        reflect: answers questions, writes mental models.
+        consolidation: keeps observations.
+        vision: reads pictures.
+    """
+
+    retain: LanguageModel | None = None
+    reflect: LanguageModel | None = None
+    consolidation: LanguageModel | None = None
+    vision: LanguageModel | None = None

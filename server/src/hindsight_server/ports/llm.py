@@ -1,0 +1,129 @@
+"""What speaks to a provider of language models: one question, one answer.
+
+An adapter only translates. Retries, limits, the reading of structured answers and the request log are done once, for
+all providers, by `engine.language`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """A picture in a message. `media_type` is for example ``image/png``."""
+
+    media_type: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRequest:
+    """A tool that the model wants to have called.
+
+    Args:
+        arguments: what it gives the tool; None when `raw` is no JSON object.
+        raw: the arguments as the model wrote them.
+    """
+
+    request_id: str
+    name: str
+    arguments: Mapping[str, Any] | None
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message of a conversation. A ``tool`` message answers the request of `tool_request_id`."""
+
+    role: Role
+    text: str = ""
+    images: tuple[Image, ...] = ()
+    tool_requests: tuple[ToolRequest, ...] = ()
+    tool_request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool that is offered to the model. `parameters` is a JSON schema of an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """The JSON schema that an answer must follow, and a name for it (letters, digits, underscores)."""
+
+    name: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatRequest:
+    """One question to a provider.
+
+    Args:
+        tools: tools that may be called; with `schema` none.
+        tool_choice: ``auto``, ``required``, or the name of the one tool to call.
+        schema: the shape of a structured answer, enforced where the provider can.
+        max_tokens: tokens of the answer at most.
+        timeout_seconds: when to give the question up.
+    """
+
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    tool_choice: str = "auto"
+    schema: Schema | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    timeout_seconds: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens as the provider counted them; 0 where it does not tell."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatReply:
+    """One answer. `truncated`: the model was cut off by the limit of tokens. Reasoning fields are never in `text`."""
+
+    text: str = ""
+    tool_requests: tuple[ToolRequest, ...] = ()
+    truncated: bool = False
+    usage: Usage = field(default_factory=Usage)
+
+
+class ChatProvider(Protocol):
+    """One model at one provider.
+
+    Raises of `chat`: ModelUnavailable when a later try may succeed (rate limit, overload, time-out, connection), with
+    the provider's `retry_after`; ModelRefused when it will not (bad key, unknown model, request not understood).
+    Neither holds the key or the text of the question.
+    """
+
+    @property
+    def model(self) -> str:
+        """The model's name, as the provider knows it."""
+        ...
+
+    async def chat(self, request: ChatRequest) -> ChatReply: ...
+
+    async def close(self) -> None: ...
