@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import typer.main
@@ -15,7 +14,7 @@ from hindsight_server.http.errors import STATUSES
 from hindsight_server.http.extensions import EXTENSIONS
 from hindsight_server.http.recall import TimeFilterBody
 from hindsight_server.http.wire.operations import OPERATIONS
-from hindsight_server.settings import Settings
+from hindsight_server.settings import all_variables
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -26,7 +25,7 @@ def page(name: str) -> str:
 
 def test_every_setting_has_its_row_with_its_default() -> None:
     rows = dict(re.findall(r"^\| `(HINDSIGHT_API_\w+)` \|[^|]*\| ([^|]*) \|", page("settings.md"), re.MULTILINE))
-    settings = {setting.metadata["variable"]: setting.default for setting in fields(Settings)}
+    settings = all_variables()
     assert set(rows) == set(settings)
     for variable, default in settings.items():
         if default is not None:

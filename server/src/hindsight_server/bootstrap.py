@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from hindsight_server.model_settings import LanguageSettings, ModelSettings
 from hindsight_server.settings import Settings, SettingsError, variable_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from hindsight_server.engine.defence import Defender
     from hindsight_server.engine.indexing import Indexer
     from hindsight_server.engine.jobs import Handler, JobRunner
+    from hindsight_server.engine.language import Models
     from hindsight_server.engine.recall.recaller import Recaller
     from hindsight_server.engine.transfer.transfers import Transfers
     from hindsight_server.http.metrics import Metrics
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from hindsight_server.ports.detector import SensitiveDetector
     from hindsight_server.ports.embedder import Embedder
     from hindsight_server.ports.extractor import Extractor
+    from hindsight_server.ports.llm import ChatProvider
     from hindsight_server.ports.records import Operation
     from hindsight_server.ports.store import Store
 
@@ -74,6 +77,7 @@ def build_services(settings: Settings) -> Services:
         clock=SystemClock(),
         detector=SensitiveData(),
         archives=FolderArchives(settings.folder() / "archives"),
+        models=build_models(settings.language),
     )
     return _assembled(settings, outside, _recaller(settings, outside))
 
@@ -89,6 +93,53 @@ class _Adapters:
     clock: Clock
     detector: SensitiveDetector
     archives: Archives
+    models: Models
+
+
+def build_models(wanted: LanguageSettings) -> Models:
+    """The language models of the settings. Kinds of work with the same settings share one, and its limits.
+
+    Raises:
+        SettingsError: the library of a provider is not installed.
+    """
+    from hindsight_server.engine.language import LanguageModel, ModelOptions, Models
+
+    made: dict[ModelSettings, LanguageModel] = {}
+
+    def model(settings: ModelSettings) -> LanguageModel | None:
+        if settings.configured and settings not in made:
+            options = ModelOptions(
+                max_concurrent=settings.max_concurrent,
+                max_retries=settings.max_retries,
+                timeout_seconds=settings.timeout_seconds,
+            )
+            made[settings] = LanguageModel(_provider(settings), options)
+        return made.get(settings)
+
+    return Models(
+        retain=model(wanted.retain),
+        reflect=model(wanted.reflect),
+        consolidation=model(wanted.consolidation),
+        vision=model(wanted.vision),
+    )
+
+
+def _provider(settings: ModelSettings) -> ChatProvider:
+    from hindsight_server.adapters.llm import Endpoint, make_provider
+    from hindsight_server.domain.errors import ModelRefused
+
+    assert settings.model is not None
+    endpoint = Endpoint(
+        provider=settings.provider,
+        api=settings.known.api,
+        model=settings.model,
+        base_url=settings.address,
+        key=settings.api_key,
+    )
+    try:
+        return make_provider(endpoint)
+    except ModelRefused as problem:
+        raise SettingsError(str(problem)) from problem
 
 
 def _recaller(settings: Settings, outside: _Adapters) -> Recaller:
@@ -105,6 +156,7 @@ def _recaller(settings: Settings, outside: _Adapters) -> Recaller:
 
 def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Services:
     from hindsight_server.engine.banks import Banks
+    from hindsight_server.engine.directives import Directives
     from hindsight_server.engine.documents import Documents
     from hindsight_server.engine.entities import Entities
     from hindsight_server.engine.graph import Graphs
@@ -138,6 +190,7 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
         graphs=Graphs(store),
         recaller=recaller,
         reflector=Reflector(store, recaller, outside.analyzer, clock),
+        directives=Directives(store, clock),
         banks=banks,
         documents=Documents(store, retainer, clock, defender, transfers.withdraw),
         memories=Memories(store, indexer, clock, defender, transfers.withdraw),
@@ -151,6 +204,7 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
         repair=VectorRepair(store, indexer, clock),
         metrics=metrics,
         admission=Admission(settings.recalls_in_flight),
+        models=outside.models,
     )
 
 

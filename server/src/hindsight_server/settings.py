@@ -10,20 +10,26 @@ from __future__ import annotations
 import ipaddress
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from hindsight_server.domain.defence.policy import read_policy
 from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.model_settings import PREFIX, LanguageSettings, SettingsError, language_variables
 
-PREFIX = "HINDSIGHT_API_"
+__all__ = [
+    "EMBEDDINGS_PROVIDERS",
+    "LOG_LEVELS",
+    "Settings",
+    "SettingsError",
+    "all_variables",
+    "is_loopback",
+    "variable_of",
+]
+
 LOG_LEVELS = ("critical", "error", "warning", "info", "debug")
 EMBEDDINGS_PROVIDERS = ("local", "hashing")
-
-
-class SettingsError(ValueError):
-    """A setting has a value that can't be used; the message names it and the remedy."""
 
 
 def _variable(name: str) -> dict[str, str]:
@@ -50,6 +56,7 @@ class Settings:
             even above it.
         ranking_weights: a file of weights that ranks instead of the bundled one; None is the bundled one.
         memory_defense: the policy of banks that set none, as JSON; None is no defence.
+        language: the language models of each kind of work; none unless they are named.
 
     Example:
         >>> Settings.from_environment({"HINDSIGHT_API_PORT": "9000"}).port
@@ -68,6 +75,7 @@ class Settings:
     recall_cache_bytes: int = field(default=512 * 1024 * 1024, metadata=_variable("RECALL_CACHE_BYTES"))
     ranking_weights: Path | None = field(default=None, metadata=_variable("RANKING_WEIGHTS"))
     memory_defense: str | None = field(default=None, metadata=_variable("MEMORY_DEFENSE"))
+    language: LanguageSettings = field(default_factory=LanguageSettings)
 
     def __post_init__(self) -> None:
         _check_choice(self, "log_level", LOG_LEVELS)
@@ -109,8 +117,8 @@ class Settings:
         Raises:
             SettingsError: a value can't be used.
         """
-        values: dict[str, Any] = {}
-        for setting in fields(cls):
+        values: dict[str, Any] = {"language": LanguageSettings.from_environment(environ)}
+        for setting in _plain():
             text = environ.get(setting.metadata["variable"], "").strip()
             if text:
                 values[setting.name] = _convert(setting.name, text)
@@ -126,9 +134,19 @@ class Settings:
         return Path(platformdirs.user_data_dir("hindsight", appauthor=False))
 
 
+def all_variables() -> dict[str, Any]:
+    """Every environment variable that the server reads, with its default; None where it has none of its own."""
+    return {str(setting.metadata["variable"]): setting.default for setting in _plain()} | dict(language_variables())
+
+
 def variable_of(name: str) -> str:
     """The environment variable of a setting."""
-    return str(next(setting.metadata["variable"] for setting in fields(Settings) if setting.name == name))
+    return str(next(setting.metadata["variable"] for setting in _plain() if setting.name == name))
+
+
+def _plain() -> list[Field[Any]]:
+    """The settings that are one variable each."""
+    return [setting for setting in fields(Settings) if "variable" in setting.metadata]
 
 
 def is_loopback(host: str) -> bool:

@@ -14,6 +14,7 @@
     ├── ModelError              the language model gave nothing that can be used (HTTP 502)
     │   ├── ModelUnavailable    it did not answer now; a later try may succeed (HTTP 503, with Retry-After)
     │   ├── ModelRefused        the provider refuses the request: key, model name or limits (HTTP 502)
+    │   │   └── QuestionTooLong the question is longer than the model's context
     │   ├── BadModelAnswer      what it answered can't be read
     │   └── AnswerTooLong       its answer was cut off by the limit of tokens
     └── DataFolderError         the data folder can't be opened; nothing was changed
@@ -120,6 +121,10 @@ class ModelUnavailable(ModelError):
 
 class ModelRefused(ModelError):
     """The provider refuses the request, and will again: the key, the model's name or the request itself."""
+
+
+class QuestionTooLong(ModelRefused):
+    """The question is longer than the model can read; ask with less."""
 
 
 class BadModelAnswer(ModelError):

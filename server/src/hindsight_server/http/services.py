@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, cast
 
 from fastapi import Request
 
+from hindsight_server.engine.language.types import Models
 from hindsight_server.http.admission import Admission
 from hindsight_server.http.metrics import Metrics
 
 if TYPE_CHECKING:
     from hindsight_server.engine.banks import Banks
     from hindsight_server.engine.defence import Defender
+    from hindsight_server.engine.directives import Directives
     from hindsight_server.engine.documents import Documents
     from hindsight_server.engine.entities import Entities
     from hindsight_server.engine.graph import Graphs
@@ -48,6 +50,7 @@ class Services:
     graphs: Graphs
     recaller: Recaller
     reflector: Reflector
+    directives: Directives
     banks: Banks
     documents: Documents
     memories: Memories
@@ -61,6 +64,7 @@ class Services:
     repair: VectorRepair
     metrics: Metrics = field(default_factory=Metrics)
     admission: Admission = field(default_factory=Admission)
+    models: Models = field(default_factory=Models)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -82,6 +86,7 @@ class Services:
                 await self.repair.stop()
                 await self.jobs.stop()
                 await self.recaller.close()
+                await self.models.close()
         finally:
             await self.store.close()
 

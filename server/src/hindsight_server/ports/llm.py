@@ -87,17 +87,24 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens as the provider counted them; 0 where it does not tell."""
+    """Tokens as the provider counted them; 0 where it does not tell.
+
+    Args:
+        input_tokens: of the question, `cached_tokens` among them.
+        output_tokens: of the answer, `thought_tokens` among them.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    thought_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
+            thought_tokens=self.thought_tokens + other.thought_tokens,
         )
 
 
@@ -115,13 +122,19 @@ class ChatProvider(Protocol):
     """One model at one provider.
 
     Raises of `chat`: ModelUnavailable when a later try may succeed (rate limit, overload, time-out, connection), with
-    the provider's `retry_after`; ModelRefused when it will not (bad key, unknown model, request not understood).
-    Neither holds the key or the text of the question.
+    the provider's `retry_after`; ModelRefused when it will not (bad key, unknown model, request not understood), and
+    of it QuestionTooLong; BadModelAnswer when what came is no answer at all. None holds the key or the text of the
+    question.
     """
 
     @property
     def model(self) -> str:
         """The model's name, as the provider knows it."""
+        ...
+
+    @property
+    def provider(self) -> str:
+        """The provider's name, for the request log."""
         ...
 
     async def chat(self, request: ChatRequest) -> ChatReply: ...

@@ -32,6 +32,7 @@ class ScriptedProvider:
     """
 
     model = "scripted"
+    provider = "scripted"
 
     def __init__(self, script: Iterable[Reply] | Callable[[ChatRequest], Reply], *, seconds: float = 0.0) -> None:
         self._answer = script if callable(script) else None

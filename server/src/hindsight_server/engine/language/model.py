@@ -40,6 +40,11 @@ class LanguageModel:
         """The model's name, as its provider knows it."""
         return self._provider.model
 
+    @property
+    def provider(self) -> str:
+        """The name of its provider."""
+        return self._provider.provider
+
     async def complete(self, messages: Sequence[Message], *, about: CallAbout, max_tokens: int | None = None) -> Answer:
         """Prose. `truncated` tells when the limit of tokens cut it off."""
         reply = await self._ask(self._request(messages, max_tokens), about)

@@ -14,7 +14,7 @@ def prompt(name: str, /, **values: str) -> str:
 
     Args:
         name: the file's name without ``.md``.
-        values: the text for each ``{{place}}``; no more and no fewer than the file has. Braces in them stay as they are.
+        values: the text for each ``{{place}}``; no more and no fewer than the file has. Their braces stay.
 
     Raises:
         KeyError: a place has no value, or a value no place.

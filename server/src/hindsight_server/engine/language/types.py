@@ -96,3 +96,9 @@ class Models:
     reflect: LanguageModel | None = None
     consolidation: LanguageModel | None = None
     vision: LanguageModel | None = None
+
+    async def close(self) -> None:
+        """Close every model; one that does several kinds of work once."""
+        models = {id(model): model for model in (self.retain, self.reflect, self.consolidation, self.vision) if model}
+        for model in models.values():
+            await model.close()

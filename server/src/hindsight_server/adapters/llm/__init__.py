@@ -1,0 +1,31 @@
+"""Providers of language models behind the `ChatProvider` port."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from hindsight_server.adapters.llm.endpoint import Endpoint
+from hindsight_server.domain.errors import ModelRefused
+from hindsight_server.ports.llm import ChatProvider
+
+__all__ = ["Endpoint", "make_provider"]
+
+
+def make_provider(endpoint: Endpoint) -> ChatProvider:
+    """What speaks to an endpoint. Its library is imported at the first question; nothing is sent before.
+
+    Raises:
+        ModelRefused: the library of the endpoint's wire format is not installed; the message says how to get it.
+    """
+    if find_spec(endpoint.api) is None:
+        raise ModelRefused(
+            f"The package '{endpoint.api}' is not installed, and provider '{endpoint.provider}' needs it: "
+            f"pip install 'hindsight-server[{endpoint.api}]'"
+        )
+    if endpoint.api == "anthropic":
+        from hindsight_server.adapters.llm.anthropic_chat import AnthropicProvider
+
+        return AnthropicProvider(endpoint)
+    from hindsight_server.adapters.llm.openai_chat import OpenAiProvider
+
+    return OpenAiProvider(endpoint)

@@ -1,0 +1,101 @@
+"""What a provider's failure means: try later, or give up. No message holds a key or anything of the question."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from hindsight_server.adapters.llm.endpoint import Endpoint
+from hindsight_server.domain.errors import ModelError, ModelRefused, ModelUnavailable, QuestionTooLong
+
+# The statuses of "not like this": something in the request is not understood.
+MISUNDERSTOOD = frozenset({400, 415, 422, 501})
+_LATER = frozenset({408, 409, 425, 429, 529})
+_TOO_LONG = re.compile(
+    r"context.{0,3}(length|size|window)|maximum context|prompt is too long|too many (input )?tokens|reduce the length",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"[a-z][a-z0-9_.\-]{1,60}", re.IGNORECASE)
+_NO_QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error"})
+
+
+def failure(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: Any) -> ModelError:
+    """The error of an answer that is none.
+
+    Args:
+        body: the decoded JSON of the answer, or None. Only its codes are shown, since its prose may repeat the key or
+            the question.
+    """
+    code = error_code(body)
+    told = f" ({status}, {code})" if code else f" ({status})"
+    if code in _NO_QUOTA:
+        return ModelRefused(f"{endpoint.name}: the account has no credit left{told}.")
+    if status in _LATER or (status >= 500 and status != 501):
+        what = "is asked too often" if status == 429 else "is overloaded or down"
+        return ModelUnavailable(f"{endpoint.name} {what}{told}.", retry_after=retry_after(headers))
+    if status == 413 or _TOO_LONG.search(error_text(body)):
+        return QuestionTooLong(f"{endpoint.name}: the question is longer than it can read{told}.")
+    return ModelRefused(f"{endpoint.name} {_reason(status)}{told}.")
+
+
+def _reason(status: int) -> str:
+    if status in (401, 403):
+        return "refuses the key, or is not allowed to it"
+    if status == 404:
+        return "is unknown there, or the address is wrong (it mostly ends in /v1)"
+    if 300 <= status < 400:
+        return "has moved to another address; name that one"
+    return "refuses the request"
+
+
+def error_code(body: Any) -> str | None:
+    """The machine-readable code of an error answer, with the parameter it names."""
+    error = _error(body)
+    found = [error.get(part) for part in ("code", "type", "param")]
+    codes = [code for code in found if isinstance(code, str) and _CODE.fullmatch(code)]
+    return codes[0] if codes else None
+
+
+def error_text(body: Any) -> str:
+    """What an error answer says in prose; to be read by code only."""
+    error = _error(body)
+    parts = [error.get(part) for part in ("message", "code", "type", "param")]
+    return " ".join(part for part in parts if isinstance(part, str))[:4000]
+
+
+def _error(body: Any) -> Mapping[str, Any]:
+    error = body.get("error", body) if isinstance(body, dict) else None
+    if isinstance(error, str):
+        return {"message": error}
+    return error if isinstance(error, dict) else {}
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a provider asks to wait: of ``retry-after-ms``, or ``retry-after`` as seconds or as a date.
+
+    Example:
+        >>> retry_after({"retry-after": "2"})
+        2.0
+    """
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        seconds = _seconds(headers.get(name, ""), unit)
+        if seconds is not None:
+            return seconds
+    return None
+
+
+def _seconds(text: str, unit: float) -> float | None:
+    try:
+        seconds = float(text) * unit
+    except ValueError:
+        try:
+            when = parsedate_to_datetime(text)
+        except (ValueError, TypeError, IndexError):
+            return None
+        when = when if when.tzinfo else when.replace(tzinfo=UTC)
+        return max(0.0, (when - datetime.now(UTC)).total_seconds())
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None

@@ -1,0 +1,133 @@
+"""Any server of OpenAI's chat completions, through the openai library."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from hindsight_server.adapters.llm.dialect import Dialect, simpler
+from hindsight_server.adapters.llm.endpoint import Endpoint, quiet_libraries
+from hindsight_server.adapters.llm.failures import MISUNDERSTOOD, error_text, failure
+from hindsight_server.adapters.llm.openai_wire import read_reply, request_body
+from hindsight_server.adapters.llm.wire import as_mapping, decoded
+from hindsight_server.domain.errors import ModelRefused, ModelUnavailable, QuestionTooLong
+from hindsight_server.ports.llm import ChatReply, ChatRequest
+
+if TYPE_CHECKING:
+    import openai
+
+_PATH = "/chat/completions"
+_MOST_TRIES = 8
+_CONNECT_SECONDS = 10.0
+
+
+class OpenAiProvider:
+    """One model behind OpenAI's API.
+
+    A server that refuses ``response_format``, a forced tool, ``max_tokens`` or ``temperature`` is asked again without
+    it, and remembered.
+
+    Args:
+        endpoint: where it is. None of the library's own environment variables is heeded: their key belongs elsewhere.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        own = endpoint.host == "https://api.openai.com"
+        self._dialect = Dialect("max_completion_tokens" if own else "max_tokens")
+        self._client: openai.AsyncOpenAI | None = None
+        self._opening = asyncio.Lock()
+
+    @property
+    def model(self) -> str:
+        return self._endpoint.model
+
+    @property
+    def provider(self) -> str:
+        return self._endpoint.provider
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        client = await self._opened()
+        try:
+            async with asyncio.timeout(request.timeout_seconds):
+                return await self._ask(client, request)
+        except TimeoutError:
+            raise ModelUnavailable(
+                f"{self._endpoint.name} did not answer within {request.timeout_seconds:g} s."
+            ) from None
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+
+    async def _ask(self, client: openai.AsyncOpenAI, request: ChatRequest) -> ChatReply:
+        """Put the question, in a simpler manner each time it is not understood."""
+        manner, first = self._dialect.manner(request), None
+        for _ in range(_MOST_TRIES):
+            status, headers, body = await self._post(client, request_body(self.model, request, manner), request)
+            if status < 300:
+                reply = self._read(body)
+                self._dialect.understood(request, manner)
+                return reply
+            error = failure(self._endpoint, status, headers, body)
+            first = first or error
+            if status not in MISUNDERSTOOD or isinstance(error, QuestionTooLong):
+                raise error
+            following = simpler(request, manner, error_text(body))
+            if following is None:
+                break
+            manner = following
+        assert first is not None
+        raise first
+
+    def _read(self, body: Any) -> ChatReply:
+        if not isinstance(body, dict):
+            raise ModelRefused(
+                f"{self._endpoint.name} answers with something else than OpenAI's API; "
+                "check the address (it mostly ends in /v1)."
+            )
+        error = body.get("error")
+        if error and not body.get("choices"):
+            code = as_mapping(error).get("code")
+            status = code if isinstance(code, int) and 400 <= code < 600 else 502
+            raise failure(self._endpoint, status, {}, body)
+        return read_reply(body, self._endpoint.name)
+
+    async def _post(
+        self, client: openai.AsyncOpenAI, body: dict[str, Any], request: ChatRequest
+    ) -> tuple[int, dict[str, str], Any]:
+        """Status, headers and decoded body. Raises ModelUnavailable when there is no answer."""
+        import httpx
+        import openai
+
+        limit = httpx.Timeout(request.timeout_seconds, connect=_CONNECT_SECONDS)
+        try:
+            answer = await client.post(_PATH, cast_to=httpx.Response, body=body, options={"timeout": limit})
+        except openai.APIStatusError as error:
+            answer = error.response
+        except openai.APITimeoutError:
+            raise ModelUnavailable(f"{self._endpoint.name} did not answer in time.") from None
+        except (openai.APIConnectionError, httpx.HTTPError) as error:
+            cause = type(error.__cause__ or error).__name__
+            raise ModelUnavailable(f"{self._endpoint.name} can't be reached ({cause}).") from None
+        return answer.status_code, dict(answer.headers), decoded(answer.content)
+
+    async def _opened(self) -> openai.AsyncOpenAI:
+        async with self._opening:
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._open)
+            return self._client
+
+    def _open(self) -> openai.AsyncOpenAI:
+        import openai
+
+        quiet_libraries()
+        client = openai.AsyncOpenAI(
+            api_key=self._endpoint.key or "none",
+            base_url=self._endpoint.path_url,
+            default_query=self._endpoint.query,
+            max_retries=0,  # they are counted and logged by the engine
+            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
+        )
+        client.organization = client.project = None
+        return client

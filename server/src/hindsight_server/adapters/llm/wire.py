@@ -1,0 +1,57 @@
+"""What both wire formats share: reading JSON of a stranger without trusting its shapes."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from hindsight_server.ports.llm import Image, ToolRequest
+
+
+def decoded(body: bytes) -> Any:
+    """The JSON of an answer; None when it is none."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """`value` when it is an object, else an empty one."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def count(value: Any) -> int:
+    """A number of tokens; 0 when it is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def base64_of(image: Image) -> str:
+    return base64.b64encode(image.data).decode("ascii")
+
+
+def tool_request(request_id: Any, name: Any, arguments: Any, position: int) -> ToolRequest:
+    """A tool call as a model wrote it; arguments that are no JSON object stay raw."""
+    found = arguments
+    if isinstance(arguments, str):
+        try:
+            found = json.loads(arguments) if arguments.strip() else {}
+        except (ValueError, RecursionError):
+            found = None
+    raw = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return ToolRequest(
+        request_id=as_text(request_id) or f"call_{position}",
+        name=as_text(name),
+        arguments=found if isinstance(found, dict) else None,
+        raw=raw,
+    )
