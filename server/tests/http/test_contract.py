@@ -59,6 +59,7 @@ def test_every_served_operation_answers_as_documented(api: Any, conforms: Confor
     _walk_health(walk)
     _walk_banks(walk)
     _walk_memories(walk)
+    _walk_directives(walk)
     _walk_documents(walk)
     _walk_operations(walk)
     _walk_transfers(walk)
@@ -128,6 +129,16 @@ def _walk_entities(walk: Walk) -> None:
     assert (merged["canonical_name"], set(merged["aliases"])) == ("Ann Lee", {"Ann", "Ben"})
     parts = walk("split_entity", {"names": ["Ben"]}, entity_id=ann)["items"]
     assert [part["canonical_name"] for part in parts] == ["Ann Lee", "Ben"]
+
+
+def _walk_directives(walk: Walk) -> None:
+    made = walk("create_directive", {"name": "tone", "content": "Be brief.", "tags": ["user:ann"]})
+    assert walk("get_directive", directive_id=made["id"]) == made
+    changed = walk("update_directive", {"priority": 3, "is_active": False}, directive_id=made["id"])
+    assert (changed["priority"], changed["content"]) == (3, "Be brief.")
+    assert walk("list_directives")["total"] == 0
+    assert walk("list_directives", query="?active_only=false&tags=user:ann")["items"] == [changed]
+    walk("delete_directive", directive_id=made["id"])
 
 
 def _walk_documents(walk: Walk) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hindsight_server.cli import bank, document, entity, memory
+from hindsight_server.cli import bank, directive, document, entity, memory
 from hindsight_server.cli.output import tolerate_any_output
 from hindsight_server.cli.state import Output, State, give_up
 
@@ -25,6 +25,7 @@ app.add_typer(memory.app, name="memory")
 app.add_typer(entity.app, name="entity")
 app.add_typer(bank.app, name="bank")
 app.add_typer(document.app, name="document")
+app.add_typer(directive.app, name="directive")
 
 URL = "http://127.0.0.1:8888"
 _WITH_VALUE = ("--url", "--api-key", "--output", "-o")

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from hindsight_server.http import (
     banks,
+    directives,
     documents,
     entities,
     errors,
@@ -38,6 +39,7 @@ def all_handlers() -> dict[str, Handler]:
         retain,
         recall,
         reflect,
+        directives,
         memories,
         graph,
         banks,

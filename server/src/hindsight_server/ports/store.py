@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from hindsight_server.domain.model import Fact
+from hindsight_server.ports.directives import DirectiveStore
 from hindsight_server.ports.embedder import Encoding, Int8Array
 from hindsight_server.ports.entities import EntityStore
 from hindsight_server.ports.forgetting import ForgettingStore
@@ -40,7 +41,7 @@ from hindsight_server.ports.security import SecurityStore
 from hindsight_server.ports.transfer import TransferStore
 
 
-class Store(ForgettingStore, SecurityStore, TransferStore, EntityStore, Protocol):
+class Store(ForgettingStore, SecurityStore, TransferStore, EntityStore, DirectiveStore, Protocol):
     async def open(self) -> None:
         """Open the data folder or database, migrating it. Raises DataFolderError; changes nothing when it fails.
 

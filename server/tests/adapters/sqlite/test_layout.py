@@ -29,6 +29,7 @@ _NO_BANK = {
 }
 # These are about all facts, documents, entities or operations of a bank.
 _WHOLE_BANK = {
+    "directives.list",
     *("banks.facts_by_type", "banks.count_documents", "banks.count_entity_links", "banks.operations_by_status"),
     *("banks.count_facts", "documents.chunks_lost_facts", "documents.count", "documents.list", "documents.tag_sets"),
     *("entities.count", "entities.list", "entities.count_tagged", "entities.list_tagged", "facts.seqs_of_type"),

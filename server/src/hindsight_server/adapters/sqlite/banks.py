@@ -17,6 +17,7 @@ from hindsight_server.ports.records import Bank, BankChange, BankStats, Page
 
 # Children before their parents.
 _TABLES = (
+    "directives",
     "security_events",
     "document_receipts",
     "token_vectors",

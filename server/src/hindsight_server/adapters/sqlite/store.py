@@ -23,6 +23,7 @@ from hindsight_server.adapters.sqlite import (
     snapshots,
     tags,
 )
+from hindsight_server.adapters.sqlite.directives import DirectiveRows
 from hindsight_server.adapters.sqlite.forgetting_rows import ForgettingRows
 from hindsight_server.adapters.sqlite.images import Images
 from hindsight_server.adapters.sqlite.opened import OpenedFolder
@@ -55,7 +56,7 @@ from hindsight_server.ports.records import (
 )
 
 
-class SqliteStore(ForgettingRows, SecurityRows):
+class SqliteStore(ForgettingRows, SecurityRows, DirectiveRows):
     """`Store` in a data folder: ``memory.db`` (with SQLite's own files beside it) and a lock file.
 
     Writes run one after another on one thread and are on the disk when they return; reads run on a few others, each in

@@ -162,6 +162,22 @@ class ReflectRequest(Wire):
     exclude_mental_model_ids: list[str] | None = None
 
 
+class CreateDirectiveRequest(Wire):
+    name: str
+    content: str
+    priority: int | None = 0
+    is_active: bool | None = True
+    tags: list[str] | None = []
+
+
+class UpdateDirectiveRequest(Wire):
+    name: str | None = None
+    content: str | None = None
+    priority: int | None = None
+    is_active: bool | None = None
+    tags: list[str] | None = None
+
+
 class DispositionTraits(Wire):
     skepticism: Annotated[int, Field(ge=1, le=5)]
     literalism: Annotated[int, Field(ge=1, le=5)]

@@ -177,6 +177,25 @@ class ReflectResponse(TypedDict):
     trace: NotRequired[ReflectTrace | None]
 
 
+class DirectiveResponse(TypedDict):
+    id: str
+    bank_id: str
+    name: str
+    content: str
+    priority: NotRequired[int]
+    is_active: NotRequired[bool]
+    tags: NotRequired[list[str]]
+    created_at: NotRequired[str | None]
+    updated_at: NotRequired[str | None]
+
+
+class DirectiveListResponse(TypedDict):
+    items: list[DirectiveResponse]
+    total: int
+    limit: int
+    offset: int
+
+
 class MemoryUnitListItem(TypedDict):
     id: str
     text: NotRequired[str]

@@ -14,6 +14,7 @@ Limits and offsets are never negative here: callers refuse them.
 
 from hindsight_server.testing.store_contract.banks import BankContract
 from hindsight_server.testing.store_contract.concurrency import ConcurrencyContract
+from hindsight_server.testing.store_contract.directives import DirectiveContract
 from hindsight_server.testing.store_contract.facts import FactContract
 from hindsight_server.testing.store_contract.forgetting import ForgetContract
 from hindsight_server.testing.store_contract.images import ImageContract, PieceContract
@@ -43,6 +44,7 @@ class StoreContract(
     ConcurrencyContract,
     RestartContract,
     SecurityContract,
+    DirectiveContract,
 ):
     """All of them."""
 

@@ -121,3 +121,6 @@ DELETE FROM security_events WHERE bank_id = ?
 
 -- name: delete_document_receipts
 DELETE FROM document_receipts WHERE bank_id = ?
+
+-- name: delete_directives
+DELETE FROM directives WHERE bank_id = ?
