@@ -1,0 +1,108 @@
+"""Blobs as files of one folder: ``SPACE/DIGEST``."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+from hindsight_server.adapters.blobs.keys import check_digest, check_space, checked, is_digest, is_space, no_blob
+from hindsight_server.domain.errors import HindsightServerError
+from hindsight_server.ports.blobs import StoredBlob
+
+_UNFINISHED = ".part"
+
+
+class FolderBlobs:
+    """`BlobStore` in a folder, which is made when the first blob is kept. Files are readable by their owner only.
+
+    Args:
+        folder: the folder; nothing else is in it.
+
+    Example:
+        >>> blobs = FolderBlobs(Path("blobs"))
+        >>> digest = await blobs.put("0123456789abcdef", b"bytes")
+        >>> await blobs.get("0123456789abcdef", digest)
+        b'bytes'
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def put(self, space: str, data: bytes) -> str:
+        return await asyncio.to_thread(self._put, self._folder / check_space(space), data)
+
+    async def get(self, space: str, digest: str) -> bytes:
+        return await asyncio.to_thread(self._get, self._folder / check_space(space) / check_digest(digest))
+
+    async def delete(self, space: str, digest: str) -> None:
+        path = self._folder / check_space(space) / check_digest(digest)
+        await asyncio.to_thread(path.unlink, missing_ok=True)
+
+    async def list(self, space: str | None = None) -> AsyncIterator[StoredBlob]:
+        for stored in await asyncio.to_thread(lambda: list(self._found(space))):
+            yield stored
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+    def _put(self, folder: Path, data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        path = folder / digest
+        if path.exists() and path.stat().st_size == len(data):
+            return digest
+        unfinished = folder / f"{digest}.{secrets.token_hex(8)}{_UNFINISHED}"
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with unfinished.open("xb") as file:
+                os.chmod(unfinished, 0o600)
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(path)
+            _sync_folder(folder)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                unfinished.unlink()
+            raise HindsightServerError(f"The bytes of an attachment can't be kept: {error.strerror}.") from error
+        return digest
+
+    def _get(self, path: Path) -> bytes:
+        try:
+            return checked(path.read_bytes(), path.name)
+        except FileNotFoundError:
+            raise no_blob() from None
+        except OSError as error:
+            raise HindsightServerError(f"The bytes of an attachment can't be read: {error.strerror}.") from error
+
+    def _found(self, space: str | None) -> Iterator[StoredBlob]:
+        folders = [self._folder / check_space(space)] if space else list(self._folder.glob("*"))
+        for folder in folders:
+            if not is_space(folder.name):
+                continue
+            for path in folder.glob("*"):
+                with contextlib.suppress(FileNotFoundError):
+                    if is_digest(path.name):
+                        yield StoredBlob(space=folder.name, digest=path.name, byte_size=path.stat().st_size)
+
+    def clear_unfinished(self) -> int:
+        """Delete what a killed process left half written; the number of files. Only before anything is kept."""
+        left = list(self._folder.glob(f"*/*{_UNFINISHED}"))
+        for path in left:
+            path.unlink(missing_ok=True)
+        return len(left)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name durable too; Windows has no way to, and needs none."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

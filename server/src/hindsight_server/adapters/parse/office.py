@@ -1,0 +1,167 @@
+"""PDF and the files of office programs, through libraries that are an extra. Runs in the worker process only."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hindsight_server.adapters.parse.plain import Unreadable
+from hindsight_server.adapters.parse.tables import table_lines
+
+if TYPE_CHECKING:
+    from docx.table import Table as DocxTable
+
+_ENTITIES = (b"<!DOCTYPE", b"<!ENTITY")
+_HEAD = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageLimits:
+    """What a packed file may hold.
+
+    Args:
+        unpacked_bytes: all members together, unpacked.
+        members: number of members.
+        ratio: how much larger than the file its members may be, once they are larger than a few megabytes.
+        pages: pages, slides or sheets.
+    """
+
+    unpacked_bytes: int = 500 << 20
+    members: int = 20_000
+    ratio: int = 200
+    pages: int = 5_000
+
+
+def check_package(data: bytes, limits: PackageLimits) -> None:
+    """Raises Unreadable for what is no ZIP file, unpacks to too much, or declares XML entities.
+
+    Sizes may be trusted: reading a member ends at the size that the directory names.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as package:
+            entries = package.infolist()
+            total = sum(entry.file_size for entry in entries)
+            if len(entries) > limits.members or total > limits.unpacked_bytes:
+                raise Unreadable("unpacked it is too large")
+            if total > 8 << 20 and total > len(data) * limits.ratio:
+                raise Unreadable("it unpacks to far more than it holds, as no honest document does")
+            for entry in entries:
+                if entry.flag_bits & 1:
+                    raise Unreadable("it is encrypted; remove its password first")
+                if entry.filename.lower().endswith((".xml", ".rels")):
+                    with package.open(entry) as member:
+                        head = member.read(_HEAD).upper()
+                    if any(mark in head for mark in _ENTITIES):
+                        raise Unreadable("its XML declares entities, which are not read")
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError):
+        if data[:4] == b"\xd0\xcf\x11\xe0":
+            raise Unreadable("it is encrypted, or of the format before 2007; save it anew without a password") from None
+        raise Unreadable("it is damaged, or not of the kind that its name says") from None
+
+
+def pdf_text(data: bytes, limits: PackageLimits) -> str:
+    from pypdf import PdfReader
+    from pypdf.errors import PyPdfError
+
+    if b"%PDF-" not in data[:1024]:
+        raise Unreadable("it is no PDF: it does not begin like one")
+    try:
+        reader = PdfReader(io.BytesIO(data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise Unreadable("it is encrypted; remove its password first")
+        count = len(reader.pages)
+        if count > limits.pages:
+            raise Unreadable(f"it has {count} pages; at most {limits.pages} are read")
+        pages = [(page.extract_text() or "").strip() for page in reader.pages]
+    except PyPdfError as error:
+        raise Unreadable(f"it is damaged ({type(error).__name__})") from None
+    if not any(pages):
+        raise Unreadable(
+            "its pages hold no text, as those of a scan. Send the pages as images to a server that has a vision model"
+        )
+    return "\n\n".join(page for page in pages if page)
+
+
+def docx_text(data: bytes, limits: PackageLimits) -> str:
+    from docx import Document
+    from docx.table import Table
+
+    lines: list[str] = []
+    for block in Document(io.BytesIO(data)).iter_inner_content():
+        if isinstance(block, Table):
+            lines += table_lines(_docx_rows(block))
+        elif block.text.strip():
+            lines.append(_headed(block.text.strip(), block.style.name if block.style is not None else None))
+    return "\n".join(lines)
+
+
+def _docx_rows(table: DocxTable) -> Iterator[list[str]]:
+    for row in table.rows:
+        # A merged cell is listed once for each column that it covers.
+        cells = list({cell._tc: cell for cell in row.cells}.values())
+        yield [cell.text for cell in cells]
+
+
+def _headed(text: str, style: str | None) -> str:
+    level = (style or "").removeprefix("Heading ")
+    if style == "Title":
+        return f"# {text}"
+    if level.isdigit() and style != level:
+        return f"{'#' * min(6, int(level))} {text}"
+    return f"- {text}" if (style or "").startswith("List") else text
+
+
+def pptx_text(data: bytes, limits: PackageLimits) -> str:
+    from pptx import Presentation
+
+    slides = list(Presentation(io.BytesIO(data)).slides)
+    if len(slides) > limits.pages:
+        raise Unreadable(f"it has {len(slides)} slides; at most {limits.pages} are read")
+    found = []
+    for number, slide in enumerate(slides, start=1):
+        lines = [f"## Slide {number}", *_shape_lines(slide.shapes)]
+        if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+            notes = slide.notes_slide.notes_text_frame.text.strip()
+            lines += [notes] if notes else []
+        if len(lines) > 1:
+            found.append("\n".join(lines))
+    return "\n\n".join(found)
+
+
+def _shape_lines(shapes: Iterable[Any]) -> Iterator[str]:
+    for shape in shapes:
+        if hasattr(shape, "shapes"):
+            yield from _shape_lines(shape.shapes)
+        elif getattr(shape, "has_table", False):
+            yield from table_lines([[cell.text for cell in row.cells] for row in shape.table.rows])
+        elif shape.has_text_frame:
+            yield from (line for paragraph in shape.text_frame.paragraphs if (line := paragraph.text.strip()))
+
+
+def xlsx_text(data: bytes, limits: PackageLimits) -> str:
+    from openpyxl import load_workbook
+
+    book = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
+    try:
+        if len(book.sheetnames) > limits.pages:
+            raise Unreadable(f"it has {len(book.sheetnames)} sheets; at most {limits.pages} are read")
+        found = []
+        for sheet in book.worksheets:
+            rows = ([_cell(value) for value in row] for row in sheet.iter_rows(values_only=True))
+            lines = list(table_lines(row for row in rows if any(row)))
+            if lines:
+                found.append("\n".join([f"## {sheet.title}", *lines]))
+        return "\n\n".join(found)
+    finally:
+        book.close()
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)

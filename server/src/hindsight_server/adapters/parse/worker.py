@@ -1,0 +1,89 @@
+"""The process that reads one file: ``python -m hindsight_server.adapters.parse.worker KIND LIMITS``.
+
+The file comes by standard input, the answer goes to standard output as JSON: ``{"text": ...}`` or ``{"error": ...}``.
+It limits itself before it reads anything, so that whatever a file does to a library ends here.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hindsight_server.adapters.parse.kinds import Kind
+from hindsight_server.adapters.parse.plain import Unreadable, csv_text, decoded, html_text
+
+
+def limit_process(memory_bytes: int, seconds: int) -> None:
+    """Cap memory, CPU time and written files, where the system can."""
+    try:
+        import resource
+    except ImportError:  # Windows: the parent's clock is the only limit there
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def read_file(kind: Kind, data: bytes, limits: Mapping[str, int]) -> dict[str, str]:
+    """The answer for one file."""
+    try:
+        text = _reader(kind)(data, limits).strip()
+        if not text:
+            raise Unreadable("it holds no text")
+        if len(text) > limits["chars"]:
+            raise Unreadable(f"its text has more than {limits['chars']} characters; split it")
+    except Unreadable as reason:
+        return {"error": str(reason)}
+    except ImportError as error:
+        return {
+            "error": f"reading it needs {error.name}, which is not installed: pip install 'hindsight-server[files]'"
+        }
+    except MemoryError:
+        return {"error": "reading it takes too much memory"}
+    except RecursionError:
+        return {"error": "it is nested too deeply"}
+    except Exception as error:  # whatever a library meets in a damaged file
+        return {"error": f"it is damaged ({type(error).__name__})"}
+    return {"text": text}
+
+
+def _reader(kind: Kind) -> Callable[[bytes, Mapping[str, int]], str]:
+    plain: dict[Kind, Callable[[bytes], str]] = {
+        Kind.TEXT: decoded,
+        Kind.CSV: lambda data: csv_text(data, None),
+        Kind.TSV: lambda data: csv_text(data, "\t"),
+        Kind.HTML: html_text,
+    }
+    if kind in plain:
+        return lambda data, _: plain[kind](data)
+    from hindsight_server.adapters.parse import office
+
+    readers: dict[Kind, Callable[[bytes, office.PackageLimits], str]] = {
+        Kind.PDF: office.pdf_text,
+        Kind.DOCX: office.docx_text,
+        Kind.PPTX: office.pptx_text,
+        Kind.XLSX: office.xlsx_text,
+    }
+
+    def read(data: bytes, limits: Mapping[str, int]) -> str:
+        packed = office.PackageLimits(pages=limits["pages"], unpacked_bytes=limits["unpacked_bytes"])
+        if kind is not Kind.PDF:
+            office.check_package(data, packed)
+        return readers[kind](data, packed)
+
+    return read
+
+
+def main(arguments: list[str]) -> None:
+    """Read one file and answer."""
+    kind, limits = Kind(arguments[0]), json.loads(arguments[1])
+    limit_process(limits["memory_bytes"], limits["seconds"])
+    answer: Any = read_file(kind, sys.stdin.buffer.read(), limits)
+    sys.stdout.buffer.write(json.dumps(answer).encode())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

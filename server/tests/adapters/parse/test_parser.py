@@ -1,0 +1,247 @@
+"""Files made by the libraries that people make them with, read back as text; and files that mean harm."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from hindsight_server.adapters.parse.kinds import SUFFIXES, Kind, kind_of
+from hindsight_server.adapters.parse.process import ParseLimits, ProcessParser
+from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.ports.parser import SourceFile
+
+PEOPLE = [["name", "city", "joined"], ["Ann", "Oslo", "2015"], ["Zoë", "Graz", "2021"]]
+ROWS = "name = Ann; city = Oslo; joined = 2015\nname = Zoë; city = Graz; joined = 2021"
+
+
+async def read(filename: str, data: bytes, media_type: str = "", limits: ParseLimits | None = None) -> str:
+    return await ProcessParser(limits).parse(SourceFile(filename=filename, media_type=media_type, data=data))
+
+
+async def refused(filename: str, data: bytes, limits: ParseLimits | None = None) -> str:
+    with pytest.raises(InvalidInput) as told:
+        await read(filename, data, limits=limits)
+    return str(told.value)
+
+
+def docx() -> bytes:
+    from docx import Document
+
+    document = Document()
+    document.add_heading("Launch plan", 1)
+    document.add_paragraph("The launch is on 3 May 2026.")
+    table = document.add_table(0, 3)
+    for row in PEOPLE:
+        for cell, text in zip(table.add_row().cells, row, strict=True):
+            cell.text = text
+    document.add_paragraph("After the table.")
+    return saved(document.save)
+
+
+def pptx() -> bytes:
+    from pptx import Presentation
+    from pptx.util import Inches
+
+    deck = Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[5])
+    slide.shapes.title.text = "Who is who"
+    table = slide.shapes.add_table(3, 3, Inches(1), Inches(1), Inches(6), Inches(2)).table
+    for row, cells in enumerate(PEOPLE):
+        for column, text in enumerate(cells):
+            table.cell(row, column).text = text
+    slide.notes_slide.notes_text_frame.text = "Say hello to Ann."
+    return saved(deck.save)
+
+
+def xlsx() -> bytes:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.active.title = "People"
+    for row in PEOPLE:
+        book.active.append([int(cell) if cell.isdigit() else cell for cell in row])
+    book.create_sheet("Empty")
+    return saved(book.save)
+
+
+def pdf(*pages: str) -> bytes:
+    """A PDF with a line of text on each page, written by hand: pypdf writes no text."""
+    kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for number, text in enumerate(pages):
+        stream = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET"
+        font = "/Resources << /Font << /F1 3 0 R >> >>"
+        page = f"/MediaBox [0 0 612 792] /Contents {5 + 2 * number} 0 R {font}"
+        objects.append(f"<< /Type /Page /Parent 2 0 R {page} >>")
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    out, places = b"%PDF-1.4\n", []
+    for number, held in enumerate(objects, start=1):
+        places.append(len(out))
+        out += f"{number} 0 obj\n{held}\nendobj\n".encode()
+    table = "".join(f"{place:010d} 00000 n \n" for place in places)
+    head = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}"
+    return out + f"{head}trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(out)}\n%%EOF".encode()
+
+
+def locked_pdf() -> bytes:
+    from pypdf import PdfReader, PdfWriter
+
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(pdf("secret"))))
+    writer.encrypt("open sesame", algorithm="RC4-128")
+    return saved(writer.write)
+
+
+def saved(save: Callable[[io.BytesIO], object]) -> bytes:
+    buffer = io.BytesIO()
+    save(buffer)
+    return buffer.getvalue()
+
+
+def package(**members: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, data in members.items():
+            made.writestr(name.replace("__", "/"), data)
+    return buffer.getvalue()
+
+
+async def test_docx_keeps_headings_and_reads_tables_row_by_row_where_they_stand() -> None:
+    text = await read("plan.docx", docx())
+    assert text == f"# Launch plan\nThe launch is on 3 May 2026.\n{ROWS}\nAfter the table."
+
+
+async def test_pptx_reads_slides_tables_and_notes() -> None:
+    assert await read("deck.pptx", pptx()) == f"## Slide 1\nWho is who\n{ROWS}\nSay hello to Ann."
+
+
+async def test_xlsx_names_each_value_and_leaves_out_empty_sheets() -> None:
+    assert await read("people.xlsx", xlsx()) == f"## People\n{ROWS}"
+
+
+async def test_pdf_reads_its_pages_in_order() -> None:
+    assert await read("a.pdf", pdf("Ann moved to Oslo.", "Zoe lives in Graz.")) == (
+        "Ann moved to Oslo.\n\nZoe lives in Graz."
+    )
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+async def test_separated_values(separator: str) -> None:
+    data = "\n".join(separator.join(row) for row in PEOPLE).encode()
+    assert await read("people.csv", data) == ROWS
+
+
+async def test_a_table_without_names_of_columns_is_left_without() -> None:
+    assert await read("a.csv", b"1,2\n3,4\n") == "1; 2\n3; 4"
+
+
+async def test_html_hides_what_a_reader_does_not_see() -> None:
+    page = (
+        "<title>Team</title><style>p{}</style><script>alert('x')</script><h2>People</h2><p>Ann &amp; Zoë<br>in Oslo</p>"
+        "<ul><li>one</li></ul><table><tr><th>name</th><th>city</th></tr><tr><td>Ann</td><td>Oslo</td></tr></table>"
+    )
+    text = await read("team.html", page.encode())
+    assert text == "Team\n## People\nAnn & Zoë\nin Oslo\n- one\nname = Ann; city = Oslo"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+async def test_text_in_the_encodings_of_the_field(encoding: str) -> None:
+    assert await read("notes.txt", "Zoë lives in Graz.".encode(encoding)) == "Zoë lives in Graz."
+
+
+async def test_json_and_markdown_stay_as_they_are() -> None:
+    turns = json.dumps([{"role": "user", "content": "Ann moved to Oslo."}])
+    assert await read("talk.json", turns.encode()) == turns
+    assert await read("a.md", b"# Ann\n\nmoved") == "# Ann\n\nmoved"
+
+
+async def test_the_media_type_tells_when_the_name_does_not() -> None:
+    assert await read("", b"name,city\nAnn,Oslo", "text/csv; charset=utf-8") == "name = Ann; city = Oslo"
+
+
+def test_every_ending_has_a_kind() -> None:
+    assert {kind_of(f"A.{suffix.upper()}", "") for suffix in SUFFIXES} == set(Kind)
+    assert kind_of("a.exe", "application/octet-stream") is None
+    assert kind_of("photo", "image/png") is Kind.IMAGE
+
+
+@pytest.mark.parametrize(
+    ("filename", "told"),
+    [("a.exe", "not read"), ("a.png", "HINDSIGHT_API_VLM_MODEL"), ("a.mp3", "transcript"), ("a", "not read")],
+)
+async def test_kinds_that_are_not_read_name_the_remedy(filename: str, told: str) -> None:
+    assert told in await refused(filename, b"x")
+
+
+async def test_without_the_libraries_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hindsight_server.adapters.parse.process.find_spec", lambda name: None)
+    assert "hindsight-server[files]" in await refused("a.pdf", pdf("x"))
+    assert await read("a.txt", b"needs none") == "needs none"
+
+
+@pytest.mark.parametrize("suffix", ["docx", "pptx", "xlsx", "pdf"])
+@pytest.mark.parametrize("data", [b"", b"nonsense", b"PK\x03\x04cut", b"%PDF-1.4 cut", package(a__b=b"x")])
+async def test_damaged_files_are_told(suffix: str, data: bytes) -> None:
+    assert "can't be read" in await refused(f"a.{suffix}", data)
+
+
+@pytest.mark.parametrize("make", [docx, pptx, xlsx])
+async def test_files_cut_short_are_told(make: Callable[[], bytes]) -> None:
+    data = make()
+    assert "damaged" in await refused(f"a.{make.__name__}", data[: len(data) // 2])
+
+
+@pytest.mark.parametrize("filename", ["a.txt", "a.csv", "a.html", "a.docx"])
+async def test_files_without_text_are_told(filename: str) -> None:
+    from docx import Document
+
+    data = saved(Document().save) if filename.endswith("docx") else b" \n "
+    assert "holds no text" in await refused(filename, data)
+
+
+async def test_a_scan_names_the_remedy() -> None:
+    assert "vision model" in await refused("scan.pdf", pdf(""))
+
+
+async def test_encrypted_files_are_told() -> None:
+    assert "password" in await refused("a.pdf", locked_pdf())
+    assert "password" in await refused("a.docx", b"\xd0\xcf\x11\xe0" + b"\0" * 600)
+
+
+async def test_a_bomb_is_not_unpacked() -> None:
+    bomb = package(word__document=b"0" * (64 << 20))
+    assert "unpacks to far more" in await refused("a.docx", bomb)
+    assert "too large" in await refused("a.docx", bomb, ParseLimits(unpacked_bytes=1 << 20))
+
+
+async def test_entities_are_not_expanded() -> None:
+    laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 9))
+    xml = f'<!DOCTYPE x [<!ENTITY l0 "lol">{laughs}]><x>&l8;</x>'.encode()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(docx())) as source, zipfile.ZipFile(buffer, "w") as made:
+        for entry in source.infolist():
+            made.writestr(entry, xml if entry.filename == "word/document.xml" else source.read(entry))
+    assert "entities" in await refused("a.docx", buffer.getvalue())
+
+
+async def test_limits_of_pages_characters_memory_and_time() -> None:
+    usual = ParseLimits()
+    assert "3 pages" in await refused("a.pdf", pdf("a", "b", "c"), replace(usual, pages=2))
+    assert "characters" in await refused("a.txt", b"x" * 1000, replace(usual, chars=100))
+    assert "memory" in await refused("a.txt", b"x" * (200 << 20), replace(usual, memory_bytes=300 << 20))
+    assert "seconds" in await refused("a.txt", b"x", replace(usual, seconds=0))
+
+
+async def test_a_file_that_is_refused_harms_no_other() -> None:
+    parser = ProcessParser()
+    with pytest.raises(InvalidInput):
+        await parser.parse(SourceFile(filename="a.pdf", data=b"nonsense"))
+    assert await parser.parse(SourceFile(filename="a.txt", data=b"fine")) == "fine"
