@@ -225,9 +225,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
     lines = ["| cell | installed | passed | skipped | seconds | result |", "|---|---|---|---|---|---|"]
     for one in outcomes:
         result = f"RED: {one.problem.splitlines()[0]}" if one.problem else "green"
-        lines.append(
-            f"| {one.name} | {one.versions} | {one.passed} | {one.skipped} | {one.seconds:.0f} | {result} |"
-        )
+        lines.append(f"| {one.name} | {one.versions} | {one.passed} | {one.skipped} | {one.seconds:.0f} | {result} |")
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""A chat model that plays given replies and keeps the prompts it saw."""
+"""A chat model that plays given replies and keeps the prompts it saw, and what skips a test without langchain."""
 
 from __future__ import annotations
 
@@ -7,13 +7,26 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from pydantic import PrivateAttr
 
-__all__ = ["ScriptedModel", "calling"]
+try:
+    from langchain.agents import create_agent
+
+    from hindsight_langchain import HindsightMiddleware
+except ImportError:
+
+    def create_agent(*_: Any, **__: Any) -> Any:
+        """langchain-core alone has no agents: tests that make one are skipped."""
+        pytest.skip("needs langchain")
+
+    HindsightMiddleware = create_agent  # type: ignore[assignment,misc]
+
+__all__ = ["HindsightMiddleware", "ScriptedModel", "calling", "create_agent"]
 
 Reply = str | AIMessage | Callable[[list[BaseMessage]], AIMessage]
 

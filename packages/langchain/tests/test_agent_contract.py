@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
-from langchain_scripted import ScriptedModel, calling
+from langchain_scripted import HindsightMiddleware, ScriptedModel, calling, create_agent
 from langgraph.checkpoint.memory import InMemorySaver
 
 from hindsight_adapter_core.testing import AgentContract, AgentUnderTest, Reply, ToolCalls, lookup
-from hindsight_langchain import HindsightMiddleware
 
 
 @pytest.mark.feature("C2")

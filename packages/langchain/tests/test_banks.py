@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 import pytest
-from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-from langchain_scripted import ScriptedModel, calling
+from langchain_scripted import HindsightMiddleware, ScriptedModel, calling, create_agent
 from langgraph.graph import START, MessagesState, StateGraph
 from pydantic import BaseModel
 
 from hindsight_adapter_core.testing import FakeHindsight
 from hindsight_langchain import (
-    HindsightMiddleware,
     HindsightRetriever,
     RunContext,
     create_hindsight_tools,

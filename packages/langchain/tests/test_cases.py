@@ -17,13 +17,12 @@ from typing import Any
 import pytest
 import uvloop
 from hindsight_client import Hindsight
-from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
-from langchain_scripted import ScriptedModel, calling
+from langchain_scripted import HindsightMiddleware, ScriptedModel, calling, create_agent
 from langgraph.checkpoint.memory import InMemorySaver
 
 from hindsight_adapter_core.testing import FakeHindsight
-from hindsight_langchain import HindsightMiddleware, HindsightRetriever, create_hindsight_tools
+from hindsight_langchain import HindsightRetriever, create_hindsight_tools
 from hindsight_server.testing.process import ServerProcess
 
 Runner = Callable[..., Awaitable[Any]]

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_scripted import ScriptedModel
+from langchain_scripted import HindsightMiddleware, ScriptedModel, create_agent
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
@@ -19,7 +18,6 @@ from hindsight_adapter_core import Deadlines
 from hindsight_adapter_core.testing import FakeHindsight
 from hindsight_langchain import (
     HindsightChatMessageHistory,
-    HindsightMiddleware,
     HindsightRetriever,
     create_recall_node,
     create_retain_node,

@@ -9,15 +9,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
-from langchain_scripted import ScriptedModel, calling
+from langchain_scripted import HindsightMiddleware, ScriptedModel, calling, create_agent
 from langgraph.checkpoint.memory import InMemorySaver
 
 from hindsight_adapter_core.testing import FakeHindsight
-from hindsight_langchain import HindsightError, HindsightMiddleware, configure
+from hindsight_langchain import HindsightError, configure
 
 Runner = Callable[..., Awaitable[Any]]
 FACT = "Ada prefers a dark theme."

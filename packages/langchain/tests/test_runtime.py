@@ -17,16 +17,14 @@ import pytest
 import uvloop
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from langchain.agents import create_agent
 from langchain_core.load import dumps
 from langchain_core.messages import HumanMessage
-from langchain_scripted import ScriptedModel
+from langchain_scripted import HindsightMiddleware, ScriptedModel, create_agent
 from langgraph.graph import START, MessagesState, StateGraph
 
 import hindsight_langgraph
 from hindsight_adapter_core.testing import FakeHindsight
 from hindsight_langchain import (
-    HindsightMiddleware,
     HindsightRetriever,
     configure,
     create_hindsight_tools,

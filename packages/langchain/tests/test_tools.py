@@ -8,10 +8,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
-from langchain_scripted import ScriptedModel, calling
+from langchain_scripted import ScriptedModel, calling, create_agent
 
 from hindsight_adapter_core.testing import FakeHindsight
 from hindsight_langchain import HindsightError, configure, create_hindsight_tools
