@@ -35,6 +35,8 @@ class BankSession:
         version, self._removed_count, self._next_seq, self._next_entity, self.fact_count = row
         self._version: int = version + 1
         self.touched_names: set[int] = set()
+        # Memories that lose their words, with their terms and whether they stay under their ids (`withdrawing`).
+        self.withdrawn: dict[str, tuple[frozenset[str], bool]] = {}
         self._last_works: list[Callable[[BankSession], None]] = []
 
     @property

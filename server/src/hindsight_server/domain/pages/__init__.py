@@ -1,0 +1,1 @@
+"""Pages: documents that a server keeps current, and how they are edited. Pure rules."""

@@ -1,0 +1,221 @@
+"""Typed edits of a page: each is checked on its own, and one that can't be trusted is skipped with its reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hindsight_server.domain.pages.text import PageText, Section, level_of, one_line, rendered, settled
+
+KINDS = ("add_section", "append", "replace_section", "set_heading", "remove_section")
+MOST_EDITS = 40
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+
+EDITS_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["edits"],
+    "additionalProperties": False,
+    "properties": {
+        "edits": {
+            "type": "array",
+            "maxItems": MOST_EDITS,
+            "items": {
+                "type": "object",
+                "required": ["kind", "facts"],
+                "additionalProperties": False,
+                "properties": {
+                    "kind": {"type": "string", "enum": list(KINDS)},
+                    "section_id": {"type": ["string", "null"]},
+                    "heading": {"type": ["string", "null"]},
+                    "level": {"type": ["integer", "null"]},
+                    "text": {"type": ["string", "null"]},
+                    "facts": {"type": "array", "items": {"type": "integer"}},
+                },
+            },
+        }
+    },
+}
+"""What a model answers: edits in the order in which they are done. `facts` are the numbers of the evidence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """A memory that an edit may rest on: its words, with dates in every form that may be written, and its terms."""
+
+    fact_id: str
+    text: str
+    terms: Collection[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditRules:
+    """What edits are held to.
+
+    Args:
+        evidence: the memories, numbered from 1.
+        terms: makes index terms of words.
+        tokens: counts tokens.
+        max_tokens: a page of more is not made longer.
+    """
+
+    evidence: Sequence[Evidence]
+    terms: Callable[[str], Collection[str]]
+    tokens: Callable[[str], int]
+    max_tokens: int
+
+
+@dataclass(slots=True)
+class Edited:
+    """A page after edits. Applied and skipped ones are JSON-able; a skipped one has a ``reason``."""
+
+    page: PageText
+    applied: list[dict[str, Any]] = field(default_factory=list)
+    skipped: list[dict[str, Any]] = field(default_factory=list)
+
+
+class _Refused(Exception):
+    """An edit is not done; the text says why."""
+
+
+def edited(page: PageText, edits: Sequence[Any], rules: EditRules) -> Edited:
+    """A page with the edits done that pass the rules, one after another.
+
+    An edit must name a kind and sections that there are, must cite evidence of the list, may state no number that is
+    neither in its evidence nor in the section before, must share a word with its evidence, and may not make the page
+    longer than allowed. All edits together remove at most half of the sections, and never all.
+
+    Args:
+        edits: what a model answered, of any shape.
+    """
+    done = Edited(page)
+    may_remove = len(page.sections) // 2
+    for edit in list(edits)[:MOST_EDITS]:
+        shown = _shown(edit)
+        try:
+            if shown.get("kind") == "remove_section" and may_remove < 1:
+                raise _Refused("it would remove more than half of the page; a full refresh may do that")
+            changed = _changed(done.page, edit, rules)
+        except _Refused as refusal:
+            done.skipped.append({**shown, "reason": str(refusal)})
+            continue
+        may_remove -= shown["kind"] == "remove_section"
+        done.page = changed
+        done.applied.append(shown)
+    for edit in list(edits)[MOST_EDITS:]:
+        done.skipped.append({**_shown(edit), "reason": f"only {MOST_EDITS} edits are done at once"})
+    return done
+
+
+def _changed(page: PageText, edit: Any, rules: EditRules) -> PageText:
+    if not isinstance(edit, Mapping):
+        raise _Refused("it is no object")
+    kind = edit.get("kind")
+    if kind not in KINDS:
+        raise _Refused("there is no such kind of edit")
+    evidence = _evidence(edit.get("facts"), rules)
+    if kind == "add_section":
+        changed = _added(page, edit, evidence, rules)
+    else:
+        section = page.section(str(edit.get("section_id")))
+        if section is None:
+            raise _Refused("there is no section of that id")
+        changed = _on_section(page, section, edit, evidence, rules)
+    if rules.tokens(rendered(changed)) > max(rules.max_tokens, rules.tokens(rendered(page))):
+        raise _Refused("the page would be longer than its max_tokens")
+    return changed
+
+
+def _added(page: PageText, edit: Mapping[str, Any], evidence: list[Evidence], rules: EditRules) -> PageText:
+    heading, text = one_line(_words(edit, "heading")), settled(_words(edit, "text"))
+    if not heading or not text:
+        raise _Refused("a new section needs a heading and words")
+    _grounded(f"{heading}\n{text}", evidence, "", rules)
+    at = len(page.sections)
+    if edit.get("section_id") is not None:
+        before = page.section(str(edit["section_id"]))
+        if before is None:
+            raise _Refused("there is no section of that id")
+        at = page.sections.index(before) + 1
+    made = Section(
+        section_id="",
+        heading=heading,
+        level=level_of(edit.get("level")),
+        text=text,
+        fact_ids=tuple(one.fact_id for one in evidence),
+    )
+    return page.added(made, at)
+
+
+def _on_section(
+    page: PageText, section: Section, edit: Mapping[str, Any], evidence: list[Evidence], rules: EditRules
+) -> PageText:
+    kind = edit["kind"]
+    if kind == "remove_section":
+        _related(evidence, f"{section.heading}\n{section.text}", rules)
+        return page.without({section.section_id})
+    # What stays of the old words rests on the old evidence, and nobody can tell how much of them stays.
+    rests_on = tuple(dict.fromkeys([*section.fact_ids, *(one.fact_id for one in evidence)]))
+    before = f"{section.heading}\n{section.text}"
+    if kind == "set_heading":
+        heading = one_line(_words(edit, "heading"))
+        if not heading:
+            raise _Refused("a heading needs words")
+        _grounded(heading, evidence, before, rules, in_section=True)
+        return page.with_section(replace(section, heading=heading, fact_ids=rests_on))
+    text = settled(_words(edit, "text"))
+    if not text:
+        raise _Refused("the words are empty; remove_section takes a section away")
+    _grounded(text, evidence, before, rules)
+    if kind == "append":
+        text = settled(f"{section.text}\n\n{text}")
+    # A section that cites nothing rests on everything: it goes on doing so.
+    return page.with_section(replace(section, text=text, fact_ids=rests_on if section.fact_ids else ()))
+
+
+def _evidence(given: Any, rules: EditRules) -> list[Evidence]:
+    if not isinstance(given, list) or not given:
+        raise _Refused("it cites no memory")
+    found = []
+    for number in given:
+        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(rules.evidence):
+            raise _Refused("it cites a memory that was not given")
+        found.append(rules.evidence[number - 1])
+    return found
+
+
+def _grounded(text: str, evidence: list[Evidence], before: str, rules: EditRules, *, in_section: bool = False) -> None:
+    """Refuses words with numbers from nowhere, and words that have nothing to do with the evidence."""
+    known = set(_NUMBER.findall(before))
+    for one in evidence:
+        known.update(_NUMBER.findall(one.text))
+    parts = {part for number in known for part in re.split("[.,:]", number)}
+    for number in _NUMBER.findall(_without_list_numbers(text)):
+        if number not in known and not set(re.split("[.,:]", number)) <= parts:
+            raise _Refused(f"the number {number[:20]} is in no memory that it cites")
+    _related(evidence, f"{text}\n{before}" if in_section else text, rules)
+
+
+def _related(evidence: list[Evidence], text: str, rules: EditRules) -> None:
+    terms = set(rules.terms(text))
+    if not any(terms.intersection(one.terms) for one in evidence):
+        raise _Refused("its words have nothing in common with the memories that it cites")
+
+
+def _without_list_numbers(text: str) -> str:
+    return re.sub(r"(?m)^[ \t]*\d{1,3}[.)][ \t]", "", text)
+
+
+def _words(edit: Mapping[str, Any], name: str) -> str:
+    value = edit.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _shown(edit: Any) -> dict[str, Any]:
+    """An edit as it is told: its kind and section, never more than a line of its words."""
+    if not isinstance(edit, Mapping):
+        return {"kind": None}
+    names = ("kind", "section_id", "heading", "level", "facts")
+    shown = {name: edit[name] for name in names if edit.get(name) is not None}
+    return {**shown, "kind": edit.get("kind")}
