@@ -7,7 +7,8 @@
     ├── NotFound                the named thing does not exist (HTTP 404)
     │   └── BankNotFound
     ├── Conflict                the id belongs to something else, or the state forbids it (HTTP 409)
-    │   └── StaleDocument       a document changed under a writer; the writer starts again
+    │   ├── StaleDocument       a document changed under a writer; the writer starts again
+    │   └── StaleFacts          facts or observations changed while they were being consolidated; likewise
     ├── Overloaded              try again later (HTTP 503, with Retry-After)
     ├── EmbeddingUnavailable    no model for the wanted vector space (HTTP 503)
     ├── ReflectFailed           no answer could be given, and none is made up (HTTP 500)
@@ -85,6 +86,10 @@ class Conflict(HindsightServerError):
 
 class StaleDocument(Conflict):
     """A document changed between reading and writing it; read it again and repeat."""
+
+
+class StaleFacts(Conflict):
+    """Facts or observations changed while they were being consolidated; look at them again."""
 
 
 class Overloaded(HindsightServerError):

@@ -17,6 +17,7 @@ from hindsight_server.ports.directives import DirectiveStore
 from hindsight_server.ports.embedder import Encoding, Int8Array
 from hindsight_server.ports.entities import EntityStore
 from hindsight_server.ports.forgetting import ForgettingStore
+from hindsight_server.ports.observations import ObservationStore
 from hindsight_server.ports.records import (
     Bank,
     BankChange,
@@ -41,7 +42,7 @@ from hindsight_server.ports.security import SecurityStore
 from hindsight_server.ports.transfer import TransferStore
 
 
-class Store(ForgettingStore, SecurityStore, TransferStore, EntityStore, DirectiveStore, Protocol):
+class Store(ForgettingStore, SecurityStore, TransferStore, EntityStore, DirectiveStore, ObservationStore, Protocol):
     async def open(self) -> None:
         """Open the data folder or database, migrating it. Raises DataFolderError; changes nothing when it fails.
 

@@ -37,6 +37,10 @@ _WHOLE_BANK = {
     *("facts.count", "facts.list", "facts.list_by_time", "facts.tag_sets", "facts.recallable_tag_sets"),
     *("security.count", "security.list", "security.next_number"),
     *("transfer.documents", "transfer.facts", "transfer.given", "transfer.rules", "transfer.holds_anything"),
+    *("observations.all_done", "observations.all_passes", "observations.failed", "observations.count_failed"),
+    *("observations.exists", "observations.scopes", "observations.seqs", "observations.banks_waiting"),
+    # These take the one row that a bank has in a table.
+    *("observations.last_at", "observations.lower_mark", "observations.waiting", "observations.count_waiting"),
     *("operations.count", "operations.list", "operations.drop_pointless", "snapshots.forget_removed"),
 }
 _ALL = {f"{name}.{statement}": text for name in _SQL_FILES for statement, text in statements(name).items()}

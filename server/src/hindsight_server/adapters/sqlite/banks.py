@@ -17,6 +17,12 @@ from hindsight_server.ports.records import Bank, BankChange, BankStats, Page
 
 # Children before their parents.
 _TABLES = (
+    "observation_history",
+    "observation_sources",
+    "observations",
+    "consolidation_passes",
+    "consolidations",
+    "consolidation_marks",
     "directives",
     "security_events",
     "document_receipts",

@@ -9,10 +9,17 @@ import apsw
 
 from hindsight_server.adapters.sqlite.documents import no_document
 from hindsight_server.adapters.sqlite.facts_read import get_fact, no_fact
-from hindsight_server.adapters.sqlite.facts_write import delete_facts, move_facts, replace_encoding, terms_json
+from hindsight_server.adapters.sqlite.facts_write import (
+    delete_facts,
+    forget_what_rests_on,
+    move_facts,
+    replace_encoding,
+    terms_json,
+)
 from hindsight_server.adapters.sqlite.names import EntityNumbers, add_label_tags, add_mentions, remove_mentions
 from hindsight_server.adapters.sqlite.postings import add_postings, remove_postings
 from hindsight_server.adapters.sqlite.queries import column, one_row, scalar
+from hindsight_server.adapters.sqlite.scoping import rescope
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, to_json, to_micros
@@ -50,6 +57,8 @@ def update_document(
     if tags is not None:
         connection.executemany(sql("facts.set_tags"), [(tags, bank_id, seq) for seq in seqs])
         add_label_tags(session, seqs)
+    rescope(session, document_id, seqs)
+    if tags is not None:
         move_facts(session, seqs)
     session.save()
     return 0 if tags is None else len(seqs)
@@ -84,6 +93,7 @@ def update_fact(connection: apsw.Connection, bank_id: str, fact_id: str, change:
         raise no_fact(bank_id, fact_id)
     seq, state, flags, mentioned_at, created_at = row
     before, after = FactState(state), change.state or FactState(state)
+    forget_what_rests_on(session, [seq])
     if before is not FactState.INVALIDATED:
         remove_postings(connection, bank_id, [(seq, _terms(session, seq))])
         session.log_removed([seq])

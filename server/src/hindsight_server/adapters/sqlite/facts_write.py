@@ -14,6 +14,7 @@ from hindsight_server.adapters.sqlite.images import drop_image
 from hindsight_server.adapters.sqlite.names import Mentioned, add_links, add_mentions, remove_mentions
 from hindsight_server.adapters.sqlite.postings import add_postings, remove_postings
 from hindsight_server.adapters.sqlite.queries import all_rows
+from hindsight_server.adapters.sqlite.resting import take_observations, wait_anew
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, to_json, to_micros
@@ -49,10 +50,10 @@ class NewFact:
     seen: int | None = None
 
 
-def insert_facts(session: BankSession, facts: Sequence[NewFact]) -> None:
-    """Insert facts with their postings, vectors and mentions, under fresh numbers in the given order."""
+def insert_facts(session: BankSession, facts: Sequence[NewFact]) -> Sequence[int]:
+    """Insert facts with their postings, vectors and mentions, under fresh numbers in the given order; the numbers."""
     if not facts:
-        return
+        return ()
     seqs = session.take_seqs(len(facts))
     numbered = list(zip(seqs, facts, strict=True))
     connection = session.connection
@@ -72,10 +73,28 @@ def insert_facts(session: BankSession, facts: Sequence[NewFact]) -> None:
             add_links(session, seq, fact.write.extracted.name_links)
     add_postings(connection, session.bank_id, [(seq, fact.write.terms) for seq, fact in numbered])
     session.fact_count += len(facts)
+    return seqs
 
 
 def delete_facts(session: BankSession, seqs: Iterable[int]) -> int:
-    """Delete facts with everything that rests on them; how many there were."""
+    """Delete facts with everything that rests on them, observations too; how many there were without those."""
+    asked = sorted(seqs)
+    if not asked:
+        return 0
+    remove_rows(session, set(take_observations(session, asked)).difference(asked))
+    return remove_rows(session, asked)
+
+
+def forget_what_rests_on(session: BankSession, seqs: Sequence[int]) -> int:
+    """Delete the observations that rest on facts which say something else now, and let the facts wait to be
+    consolidated; how many observations there were."""
+    deleted = remove_rows(session, take_observations(session, seqs))
+    wait_anew(session, seqs)
+    return deleted
+
+
+def remove_rows(session: BankSession, seqs: Iterable[int]) -> int:
+    """Delete facts with their postings, vectors and mentions; how many there were."""
     rows = _rows_to_remove(session, seqs)
     if not rows:
         return 0

@@ -69,6 +69,9 @@ def forget(connection: apsw.Connection, write: ForgetWrite, now: datetime) -> Fo
     changed = []
     for document_id, of_document in chosen.facts.items():
         seqs += of_document
+        if not document_id:
+            # Observations are of no document; their words go with them.
+            continue
         if write.dry_run or _cut_document(session, document_id, of_document):
             changed.append(document_id)
         else:
@@ -92,7 +95,7 @@ def _chosen(session: BankSession, write: ForgetWrite) -> _Chosen:
         known = {
             document_id
             for document_id in write.document_ids
-            if one_row(connection, "documents.read", (bank_id, document_id)) is not None
+            if document_id and one_row(connection, "documents.read", (bank_id, document_id)) is not None
         }
         return _Chosen({}, known, tuple(one for one in dict.fromkeys(write.document_ids) if one not in known))
     if write.tags is None:

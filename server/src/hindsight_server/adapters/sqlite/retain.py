@@ -32,6 +32,7 @@ from hindsight_server.adapters.sqlite.replacing import (
     replacements_in,
     stamps,
 )
+from hindsight_server.adapters.sqlite.scoping import rescope
 from hindsight_server.adapters.sqlite.security import write_defence
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
@@ -394,4 +395,5 @@ class _DocumentWriter:
         values = [(new_tags, document.context, metadata, session.bank_id, seq) for seq in seqs]
         session.connection.executemany(sql("facts.set_source"), values)
         add_label_tags(session, seqs)
+        rescope(session, document.document_id, seqs)
         move_facts(session, seqs)

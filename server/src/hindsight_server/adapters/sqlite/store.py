@@ -26,6 +26,7 @@ from hindsight_server.adapters.sqlite import (
 from hindsight_server.adapters.sqlite.directives import DirectiveRows
 from hindsight_server.adapters.sqlite.forgetting_rows import ForgettingRows
 from hindsight_server.adapters.sqlite.images import Images
+from hindsight_server.adapters.sqlite.observations import ObservationRows
 from hindsight_server.adapters.sqlite.opened import OpenedFolder
 from hindsight_server.adapters.sqlite.security import SecurityRows
 from hindsight_server.domain.errors import NotFound
@@ -56,7 +57,7 @@ from hindsight_server.ports.records import (
 )
 
 
-class SqliteStore(ForgettingRows, SecurityRows, DirectiveRows):
+class SqliteStore(ObservationRows, ForgettingRows, SecurityRows, DirectiveRows):
     """`Store` in a data folder: ``memory.db`` (with SQLite's own files beside it) and a lock file.
 
     Writes run one after another on one thread and are on the disk when they return; reads run on a few others, each in

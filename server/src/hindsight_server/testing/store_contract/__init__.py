@@ -20,6 +20,7 @@ from hindsight_server.testing.store_contract.forgetting import ForgetContract
 from hindsight_server.testing.store_contract.images import ImageContract, PieceContract
 from hindsight_server.testing.store_contract.machine import StoreMachine
 from hindsight_server.testing.store_contract.naming import NamingContract
+from hindsight_server.testing.store_contract.observations import ConsolidationContract, ObservationContract
 from hindsight_server.testing.store_contract.operations import ForgettingContract, OperationContract
 from hindsight_server.testing.store_contract.recall import RecallContract
 from hindsight_server.testing.store_contract.restart import RestartContract
@@ -44,6 +45,8 @@ class StoreContract(
     ConcurrencyContract,
     RestartContract,
     SecurityContract,
+    ObservationContract,
+    ConsolidationContract,
     DirectiveContract,
 ):
     """All of them."""

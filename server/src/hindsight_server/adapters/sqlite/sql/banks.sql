@@ -54,7 +54,7 @@ WHERE id = 1
 SELECT fact_type, count(*) FROM facts WHERE bank_id = ? AND state != 'invalidated' GROUP BY fact_type
 
 -- name: count_documents
-SELECT count(*) FROM documents WHERE bank_id = ?
+SELECT count(*) FROM documents WHERE bank_id = ? AND document_id <> ''
 
 -- name: count_entity_links
 SELECT count(*) FROM fact_entities WHERE bank_id = ?
@@ -124,3 +124,21 @@ DELETE FROM document_receipts WHERE bank_id = ?
 
 -- name: delete_directives
 DELETE FROM directives WHERE bank_id = ?
+
+-- name: delete_observation_history
+DELETE FROM observation_history WHERE bank_id = ?
+
+-- name: delete_observation_sources
+DELETE FROM observation_sources WHERE bank_id = ?
+
+-- name: delete_observations
+DELETE FROM observations WHERE bank_id = ?
+
+-- name: delete_consolidation_passes
+DELETE FROM consolidation_passes WHERE bank_id = ?
+
+-- name: delete_consolidations
+DELETE FROM consolidations WHERE bank_id = ?
+
+-- name: delete_consolidation_marks
+DELETE FROM consolidation_marks WHERE bank_id = ?

@@ -1,7 +1,7 @@
 -- name: read
 SELECT content_hash, turn_count, next_part, text_length, tags, context, metadata, observation_scopes
 FROM documents
-WHERE bank_id = ? AND document_id = ?
+WHERE bank_id = ? AND document_id = ? AND document_id <> ''
 
 -- name: write
 INSERT INTO documents (
@@ -91,7 +91,7 @@ SELECT d.document_id, d.content_hash, d.context, d.metadata, d.tags, d.created_a
         WHERE f.bank_id = d.bank_id AND f.document_id = d.document_id AND f.state != 'invalidated'
     ), d.observation_scopes
 FROM documents AS d
-WHERE d.bank_id = ? AND d.document_id = ?
+WHERE d.bank_id = ? AND d.document_id = ? AND d.document_id <> ''
 
 -- name: texts
 SELECT text FROM document_parts WHERE bank_id = ? AND document_id = ? ORDER BY part
@@ -102,7 +102,7 @@ SELECT text, source FROM document_parts WHERE bank_id = ? AND document_id = ? OR
 -- name: count
 SELECT count(*)
 FROM documents AS d
-WHERE d.bank_id = :bank_id
+WHERE d.bank_id = :bank_id AND d.document_id <> ''
     AND (:tag_sets IS NULL OR d.tags IN (SELECT value FROM json_each(:tag_sets)))
     AND (:query IS NULL OR holds(d.document_id, :query) OR EXISTS (
         SELECT 1 FROM document_parts AS p
@@ -121,7 +121,7 @@ SELECT d.document_id, d.content_hash, d.context, d.metadata, d.tags, d.created_a
 FROM (
     SELECT d.bank_id, d.document_id, CASE :time_field WHEN 'created_at' THEN d.created_at ELSE d.updated_at END AS moment
     FROM documents AS d
-    WHERE d.bank_id = :bank_id
+    WHERE d.bank_id = :bank_id AND d.document_id <> ''
         AND (:tag_sets IS NULL OR d.tags IN (SELECT value FROM json_each(:tag_sets)))
         AND (:query IS NULL OR holds(d.document_id, :query) OR EXISTS (
             SELECT 1 FROM document_parts AS p
@@ -135,7 +135,7 @@ JOIN documents AS d ON d.bank_id = page.bank_id AND d.document_id = page.documen
 ORDER BY page.moment DESC, d.document_id
 
 -- name: tag_sets
-SELECT tags, count(*) FROM documents WHERE bank_id = ? GROUP BY tags
+SELECT tags, count(*) FROM documents WHERE bank_id = ? AND document_id <> '' GROUP BY tags
 
 -- name: count_chunks
 SELECT count(*) FROM chunks WHERE bank_id = ? AND document_id = ?

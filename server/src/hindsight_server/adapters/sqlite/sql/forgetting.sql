@@ -9,7 +9,9 @@ FROM json_each(:tag_sets) AS wanted
 CROSS JOIN facts AS f ON f.bank_id = :bank_id AND f.tags = wanted.value
 
 -- name: documents_of_tag_sets
-SELECT document_id FROM documents WHERE bank_id = :bank_id AND tags IN (SELECT value FROM json_each(:tag_sets))
+SELECT document_id
+FROM documents
+WHERE bank_id = :bank_id AND document_id <> '' AND tags IN (SELECT value FROM json_each(:tag_sets))
 
 -- name: parts
 SELECT part, text, pending_operation_id FROM document_parts WHERE bank_id = ? AND document_id = ? ORDER BY part

@@ -107,7 +107,7 @@ DELETE FROM entity_rules WHERE bank_id = ? AND other = ?
 SELECT f.document_id, f.session, f.context, f.mentioned_at, f.entities, f.terms
 FROM fact_entities AS m
 CROSS JOIN facts AS f ON f.bank_id = m.bank_id AND f.seq = m.seq
-WHERE m.bank_id = ? AND m.number = ?
+WHERE m.bank_id = ? AND m.number = ? AND f.document_id <> ''
 ORDER BY m.seq DESC
 LIMIT 200
 

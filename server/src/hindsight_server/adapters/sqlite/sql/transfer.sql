@@ -2,7 +2,8 @@
 SELECT document_id, content_hash, context, metadata, tags, created_at, updated_at, text_length, turn_count, next_part,
     observation_scopes
 FROM documents
-WHERE bank_id = :bank_id AND (:document_ids IS NULL OR document_id IN (SELECT value FROM json_each(:document_ids)))
+WHERE bank_id = :bank_id AND document_id <> ''
+    AND (:document_ids IS NULL OR document_id IN (SELECT value FROM json_each(:document_ids)))
 ORDER BY document_id
 
 -- name: parts
@@ -19,7 +20,8 @@ SELECT seq, fact_id, document_id, chunk_id, place_start, place_length, turn_inde
     speaker, role, occurred_start, occurred_end, mentioned_at, created_at, updated_at, metadata, tags, entities, flags,
     proof_count, source_fact_ids, invalidated_at, invalidation_reason, edited_at, fold
 FROM facts
-WHERE bank_id = :bank_id AND (:document_ids IS NULL OR document_id IN (SELECT value FROM json_each(:document_ids)))
+WHERE bank_id = :bank_id AND document_id <> ''
+    AND (:document_ids IS NULL OR document_id IN (SELECT value FROM json_each(:document_ids)))
 ORDER BY seq
 
 -- name: mentions
@@ -47,7 +49,7 @@ ORDER BY r.one, r.other
 SELECT name, type, flags FROM entities WHERE bank_id = :bank_id AND flags & :given <> 0 ORDER BY number
 
 -- name: holds_anything
-SELECT 1 FROM documents WHERE bank_id = ? LIMIT 1
+SELECT 1 FROM documents WHERE bank_id = ? AND document_id <> '' LIMIT 1
 
 -- name: insert_document
 INSERT INTO documents (
