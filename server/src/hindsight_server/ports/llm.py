@@ -73,7 +73,7 @@ class ChatRequest:
         tool_choice: ``auto``, ``required``, or the name of the one tool to call.
         schema: the shape of a structured answer, enforced where the provider can.
         max_tokens: tokens of the answer at most.
-        timeout_seconds: when to give the question up.
+        timeout_seconds: when to give the question up; the caller cancels it then, whatever the provider does.
     """
 
     messages: tuple[Message, ...]

@@ -41,13 +41,7 @@ class AnthropicProvider:
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         client = await self._opened()
-        try:
-            async with asyncio.timeout(request.timeout_seconds):
-                status, headers, body = await self._post(client, request)
-        except TimeoutError:
-            raise ModelUnavailable(
-                f"{self._endpoint.name} did not answer within {request.timeout_seconds:g} s."
-            ) from None
+        status, headers, body = await self._post(client, request)
         if status >= 300:
             raise failure(self._endpoint, status, headers, body)
         if not isinstance(body, dict):

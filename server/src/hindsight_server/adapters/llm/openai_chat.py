@@ -48,13 +48,7 @@ class OpenAiProvider:
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         client = await self._opened()
-        try:
-            async with asyncio.timeout(request.timeout_seconds):
-                return await self._ask(client, request)
-        except TimeoutError:
-            raise ModelUnavailable(
-                f"{self._endpoint.name} did not answer within {request.timeout_seconds:g} s."
-            ) from None
+        return await self._ask(client, request)
 
     async def close(self) -> None:
         if self._client is not None:

@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from hindsight_server.domain.errors import AnswerTooLong, BadModelAnswer, ModelUnavailable
-from hindsight_server.engine.language.reading import json_object, without_reasoning
-from hindsight_server.engine.language.types import Answer, CallAbout, ModelOptions, Structured, ToolTurn
+from hindsight_server.domain.errors import AnswerTooLong, BadModelAnswer, ModelError, ModelUnavailable
+from hindsight_server.engine.language.checking import problems, pruned
+from hindsight_server.engine.language.reading import (
+    has_reasoning,
+    json_objects,
+    tool_requests_in,
+    without_reasoning,
+    without_reasoning_inside,
+)
+from hindsight_server.engine.language.types import (
+    Answer,
+    Attempt,
+    CallAbout,
+    ModelOptions,
+    Recorder,
+    Structured,
+    ToolTurn,
+    no_record,
+)
 from hindsight_server.ports.llm import ChatProvider, ChatReply, ChatRequest, Message, Schema, Tool, Usage
 
-_REPAIR = "That is no JSON object of the wanted schema. Answer again with the JSON object alone."
+_LONGEST_REPEATED = 8_000
 
 
 class LanguageModel:
@@ -20,6 +39,11 @@ class LanguageModel:
 
     All verbs raise ModelUnavailable when the model does not answer and tries are used up, and ModelRefused when the
     provider refuses.
+
+    Args:
+        provider: what is asked.
+        options: limits.
+        record: told of every try, for the request log and the counters.
 
     Example:
         >>> model = LanguageModel(ScriptedProvider([ChatReply(text='{"city": "Oslo"}')]))
@@ -29,9 +53,12 @@ class LanguageModel:
         {'city': 'Oslo'}
     """
 
-    def __init__(self, provider: ChatProvider, options: ModelOptions | None = None) -> None:
+    def __init__(
+        self, provider: ChatProvider, options: ModelOptions | None = None, record: Recorder = no_record
+    ) -> None:
         self._provider = provider
         self._options = options or ModelOptions()
+        self._record = record
         self._free = asyncio.Semaphore(self._options.max_concurrent)
         self._jitter = random.Random()
 
@@ -46,32 +73,45 @@ class LanguageModel:
         return self._provider.provider
 
     async def complete(self, messages: Sequence[Message], *, about: CallAbout, max_tokens: int | None = None) -> Answer:
-        """Prose. `truncated` tells when the limit of tokens cut it off."""
-        reply = await self._ask(self._request(messages, max_tokens), about)
-        return Answer(text=without_reasoning(reply.text), usage=reply.usage, truncated=reply.truncated)
+        """Prose. `truncated` tells when the limit of tokens cut it off.
+
+        Raises:
+            BadModelAnswer: it is empty, the second time too.
+            AnswerTooLong: nothing but reasoning was written before the limit of tokens.
+        """
+        request, used = self._request(messages, max_tokens), Usage()
+        for _ in range(2):
+            reply = await self._ask(request, about)
+            used += reply.usage
+            text = without_reasoning(reply.text)
+            if text:
+                return Answer(text=text, usage=used, truncated=reply.truncated)
+            if reply.truncated:
+                raise AnswerTooLong(f"Model '{self.name}' wrote nothing before the limit of tokens cut it off.")
+        raise BadModelAnswer(f"Model '{self.name}' gave an empty answer, twice.")
 
     async def structured(
         self, messages: Sequence[Message], schema: Schema, *, about: CallAbout, max_tokens: int | None = None
     ) -> Structured:
-        """A JSON object; what does not follow the schema is asked for once more.
+        """A JSON object that follows the schema; what does not is asked for once more, saying what is wrong.
+
+        Properties that the schema does not allow are left out without asking.
 
         Raises:
             AnswerTooLong: it was cut off by the limit of tokens.
-            BadModelAnswer: it can't be read, the second time too.
+            BadModelAnswer: it does not follow the schema, the second time either.
         """
-        request = replace(self._request(messages, max_tokens), schema=schema)
-        used = Usage()
+        request, used, wrong = replace(self._request(messages, max_tokens), schema=schema), Usage(), ""
         for repaired in (False, True):
             reply = await self._ask(request, about)
             used += reply.usage
-            value = json_object(reply.text)
+            value, wrong = _following(schema, reply, messages)
             if value is not None:
                 return Structured(value=value, usage=used, repaired=repaired)
             if reply.truncated:
                 raise AnswerTooLong(f"The answer of model '{self.name}' was cut off by the limit of tokens.")
-            said = Message(role="assistant", text=without_reasoning(reply.text))
-            request = replace(request, messages=(*request.messages, said, Message(role="user", text=_REPAIR)))
-        raise BadModelAnswer(f"Model '{self.name}' gave no JSON object of schema '{schema.name}', twice.")
+            request = replace(request, messages=(*request.messages, *_repair(schema, reply, wrong)))
+        raise BadModelAnswer(f"Model '{self.name}' gave no JSON object of schema '{schema.name}', twice: {wrong}.")
 
     async def tool_turn(
         self,
@@ -82,14 +122,18 @@ class LanguageModel:
         choice: str = "auto",
         max_tokens: int | None = None,
     ) -> ToolTurn:
-        """One turn with tools. `choice` is ``auto``, ``required`` or a tool's name; a model may ignore it."""
+        """One turn with tools. `choice` is ``auto``, ``required`` or a tool's name; a model may ignore it.
+
+        Requests may name tools that were not offered, and hold arguments of any kind: the caller tells the model.
+        """
         request = replace(self._request(messages, max_tokens), tools=tuple(tools), tool_choice=choice)
         reply = await self._ask(request, about)
-        text = without_reasoning(reply.text)
-        message = Message(role="assistant", text=text, tool_requests=reply.tool_requests)
-        return ToolTurn(
-            text=text, requests=reply.tool_requests, message=message, usage=reply.usage, truncated=reply.truncated
-        )
+        text, requests = without_reasoning(reply.text), reply.tool_requests
+        if not requests and text:
+            requests = tool_requests_in(reply.text, {tool.name for tool in tools})
+            text = "" if requests else text
+        message = Message(role="assistant", text=text, tool_requests=requests)
+        return ToolTurn(text=text, requests=requests, message=message, usage=reply.usage, truncated=reply.truncated)
 
     async def close(self) -> None:
         await self._provider.close()
@@ -104,11 +148,18 @@ class LanguageModel:
         )
 
     async def _ask(self, request: ChatRequest, about: CallAbout) -> ChatReply:
+        try:
+            async with asyncio.timeout(about.within_seconds):
+                return await self._tries(request, about)
+        except TimeoutError:
+            raise ModelUnavailable(f"Model '{self.name}' did not answer within {about.within_seconds:g} s.") from None
+
+    async def _tries(self, request: ChatRequest, about: CallAbout) -> ChatReply:
         wait = self._options.backoff_seconds
         for attempt in range(self._options.max_retries + 1):
             try:
                 async with self._free:
-                    return await self._provider.chat(request)
+                    return await self._try(request, about)
             except ModelUnavailable as error:
                 pause = error.retry_after if error.retry_after is not None else wait * (1 + self._jitter.random() / 4)
                 if attempt == self._options.max_retries or pause > self._options.longest_wait_seconds:
@@ -116,3 +167,59 @@ class LanguageModel:
             await asyncio.sleep(pause)
             wait *= 2
         raise AssertionError("unreachable")
+
+    async def _try(self, request: ChatRequest, about: CallAbout) -> ChatReply:
+        """Ask once, and record it whatever becomes of it."""
+        began = time.time()
+        reply, error = None, "cancelled"
+        try:
+            async with asyncio.timeout(request.timeout_seconds):
+                reply = await self._provider.chat(request)
+            return reply
+        except TimeoutError:
+            error = f"no answer within {request.timeout_seconds:g} s"
+            raise ModelUnavailable(f"Model '{self.name}' gave {error}.") from None
+        except ModelError as failure:
+            error = str(failure)
+            raise
+        except Exception as failure:
+            error = type(failure).__name__
+            raise
+        finally:
+            self._record(
+                Attempt(
+                    about=about,
+                    provider=self.provider,
+                    model=self.name,
+                    began=began,
+                    ended=time.time(),
+                    request=request,
+                    reply=reply,
+                    error=None if reply is not None else error,
+                )
+            )
+
+
+def _following(schema: Schema, reply: ChatReply, messages: Sequence[Message]) -> tuple[Mapping[str, Any] | None, str]:
+    """The first object of an answer that follows the schema; else None, and what is wrong with the first one."""
+    wrong = ""
+    for found in json_objects(reply.text):
+        value = pruned(schema.schema, found)
+        # Reasoning within the values is dropped, unless the question itself is about such tags.
+        if not any(has_reasoning(message.text) for message in messages):
+            value = without_reasoning_inside(value)
+        complaints = problems(schema.schema, value)
+        if not complaints:
+            return value, ""
+        wrong = wrong or "; ".join(complaints)
+    return None, wrong or "it holds no whole JSON object"
+
+
+def _repair(schema: Schema, reply: ChatReply, wrong: str) -> tuple[Message, Message]:
+    """The answer as it was, and the question for a better one."""
+    said = without_reasoning(reply.text)[:_LONGEST_REPEATED] or "(nothing)"
+    asked = (
+        f"That answer can't be used: {wrong}. Answer again, with one JSON object alone that follows this schema:\n"
+        f"{json.dumps(schema.schema, ensure_ascii=False)}"
+    )
+    return Message(role="assistant", text=said), Message(role="user", text=asked)

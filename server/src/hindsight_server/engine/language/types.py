@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hindsight_server.ports.llm import Message, ToolRequest, Usage
+from hindsight_server.ports.llm import ChatReply, ChatRequest, Message, ToolRequest, Usage
 
 if TYPE_CHECKING:
     from hindsight_server.engine.language.model import LanguageModel
@@ -42,11 +42,46 @@ class CallAbout:
     Args:
         purpose: ``retain``, ``reflect``, ``consolidation``, ``mental_model`` or ``vision``.
         operation_id: the operation that it belongs to, if any.
+        scope: which of the questions of that work it is, for example ``extract_facts`` or ``agent_2``.
+        run_id: the same for all questions of one run; the operation's id when there is none.
+        document_id: the document that it is about, if it is one.
+        within_seconds: how long the caller waits for an answer, all tries together; None is as long as they take.
     """
 
     bank_id: str
     purpose: str
     operation_id: str | None = None
+    scope: str | None = None
+    run_id: str | None = None
+    document_id: str | None = None
+    within_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One try of one question.
+
+    Args:
+        began: seconds since the epoch; `ended` likewise.
+        reply: what came, or None, and then `error` says why. It holds neither key nor question.
+    """
+
+    about: CallAbout
+    provider: str
+    model: str
+    began: float
+    ended: float
+    request: ChatRequest = field(repr=False)
+    reply: ChatReply | None = field(default=None, repr=False)
+    error: str | None = None
+
+
+Recorder = Callable[[Attempt], None]
+"""Told of every try. It must not raise or wait."""
+
+
+def no_record(attempt: Attempt) -> None:
+    """Keeps nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

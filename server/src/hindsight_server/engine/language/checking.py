@@ -1,0 +1,120 @@
+"""Whether a model's answer follows the schema that was asked for, and what is wrong when it does not.
+
+The checking library is imported at the first answer. Schemas that a schema refers to are never fetched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from hindsight_server.domain.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+
+_NAME = re.compile(r"\w{1,40}")
+_MOST_PROBLEMS = 5
+_LONGEST = 200
+
+
+def check_schema(schema: Any, field: str) -> None:
+    """Raises InvalidInput when a schema that a client gives is none, or not one of an object.
+
+    Args:
+        field: the field that holds it, for the message.
+    """
+    from jsonschema import Draft202012Validator, SchemaError
+
+    if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
+        raise InvalidInput(f"{field} must be the JSON schema of an object.", field=field)
+    try:
+        Draft202012Validator.check_schema(schema)
+        _validate(schema, {})
+    except (SchemaError, RecursionError):
+        raise InvalidInput(f"{field} is no JSON schema of draft 2020-12.", field=field) from None
+    except Exception as problem:  # what the library raises for a reference that leads nowhere is not one type
+        raise InvalidInput(f"{field} refers to a schema that is not in it.", field=field) from problem
+
+
+def problems(schema: Mapping[str, Any], value: Mapping[str, Any]) -> tuple[str, ...]:
+    """What keeps a value from following a schema, the first few; empty when it does.
+
+    Each names the place and the rule, and repeats nothing of the value, so that it can be shown and logged.
+
+    Example:
+        >>> problems({"properties": {"n": {"type": "integer"}}, "required": ["n", "m"]}, {"n": "one"})
+        ("the object: 'm' is missing", 'n: must be of type integer')
+    """
+    found = sorted(_validate(schema, value), key=lambda error: (len(error.absolute_path), str(error.validator)))
+    return tuple(dict.fromkeys(map(_told, found)))[:_MOST_PROBLEMS]
+
+
+def pruned(schema: Mapping[str, Any], value: Any) -> Any:
+    """A value without the properties that its schema does not allow: they say nothing that was asked for."""
+    return _pruned(schema, schema, value)
+
+
+def _validate(schema: Mapping[str, Any], value: Any) -> list[ValidationError]:
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+
+    # A registry of its own keeps the library from fetching what a schema refers to.
+    return list(Draft202012Validator(dict(schema), registry=Registry()).iter_errors(value))
+
+
+def _told(error: ValidationError) -> str:
+    rule = str(error.validator)
+    wanted: Any = error.validator_value
+    if rule == "required":
+        missing = [name for name in wanted if isinstance(error.instance, dict) and name not in error.instance]
+        text = f"{_listed(missing)} is missing"
+    elif rule in ("enum", "const"):
+        text = f"must be one of {_listed(wanted if rule == 'enum' else [wanted])}"
+    elif rule == "type":
+        text = f"must be of type {wanted if isinstance(wanted, str) else ' or '.join(wanted)}"
+    elif rule == "additionalProperties":
+        text = "has a property that is not allowed"
+    elif isinstance(wanted, int | float | str):
+        text = f"breaks the rule {rule} {wanted}"[:_LONGEST]
+    else:
+        text = f"breaks the rule {rule}"
+    return f"{_place(error.absolute_path)}: {text}"
+
+
+def _listed(names: Iterable[Any]) -> str:
+    return ", ".join(repr(name) for name in names)[:_LONGEST]
+
+
+def _place(path: Iterable[str | int]) -> str:
+    """Where in the answer: names that look like names, since others may be content."""
+    place = ""
+    for part in path:
+        if isinstance(part, int):
+            place += f"[{part}]"
+        else:
+            place += f".{part}" if _NAME.fullmatch(part) else ".*"
+    return place.lstrip(".") or "the object"
+
+
+def _pruned(root: Mapping[str, Any], schema: Any, value: Any) -> Any:
+    schema = _resolved(root, schema)
+    if isinstance(value, list):
+        inside = schema.get("items", {})
+        return [_pruned(root, inside, part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    known = schema.get("properties", {})
+    closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
+    return {
+        name: _pruned(root, known.get(name, {}), part) for name, part in value.items() if not closed or name in known
+    }
+
+
+def _resolved(root: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
+    """The schema that a reference within `root` leads to."""
+    reference = schema.get("$ref") if isinstance(schema, Mapping) else None
+    if isinstance(reference, str) and reference.startswith("#/$defs/"):
+        schema = root.get("$defs", {}).get(reference.removeprefix("#/$defs/"), {})
+    return schema if isinstance(schema, Mapping) else {}

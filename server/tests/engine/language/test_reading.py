@@ -1,0 +1,178 @@
+"""What is read from what models write, and what is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.engine.language.checking import check_schema, problems, pruned
+from hindsight_server.engine.language.reading import json_object, tool_requests_in, without_reasoning
+
+OSLO = {"city": "Oslo"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<think>Rome?</think>Oslo.",
+        "<think>\nRome? <b>no</b>\n</think>\n\nOslo.",
+        "<THINK>Rome?</THINK>Oslo.",
+        "< think >Rome?</ think >Oslo.",
+        '<thinking mode="deep">Rome?</thinking>Oslo.',
+        "<thought>Rome?</thought>Oslo.",
+        "<reasoning>Rome?</reasoning>Oslo.",
+        "<reflection>Rome?</reflection>Oslo.",
+        "<scratchpad>Rome?</scratchpad>Oslo.",
+        "<seed:think>Rome?</seed:think>Oslo.",
+        "<|begin_of_thought|>Rome?<|end_of_thought|>Oslo.",
+        "[THINK]Rome?[/THINK]Oslo.",
+        "◁think▷Rome?◁/think▷Oslo.",
+        "Rome? Hm.</think>Oslo.",
+        "Rome?</think>Milan?</think>Oslo.",
+        "<think>Rome?</think><think>Milan?</think>Oslo.",
+        "Oslo.<think>Or Rome?",
+        "<|channel|>analysis<|message|>Rome?<|end|><|start|>assistant<|channel|>final<|message|>Oslo.",
+        "\ufeffOslo.",
+        "Oslo.<|im_end|>",
+    ],
+)
+def test_case_a34_no_form_of_reasoning_is_kept(text: str) -> None:
+    assert without_reasoning(text) == "Oslo."
+
+
+def test_a_text_that_speaks_of_thinking_is_left_alone() -> None:
+    assert without_reasoning("I think, therefore I am. 3 < 4 > 2") == "I think, therefore I am. 3 < 4 > 2"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '\ufeff{"city": "Oslo"}',
+        '```\n{"city": "Oslo"}\n```',
+        '```JSON\n{"city": "Oslo"}\n```',
+        'For example {"name"?}: ```json\n{"city": "Oslo"}```',
+        'As [1] and {Ann} say: {"city": "Oslo"}',
+        '{"city": "Oslo", "city": "Oslo"}',
+        '{"city":\n\t"Oslo"}\r\n',
+        '<think>{"city": "Rome"}</think> {"city": "Oslo"} {"city": "Bergen"}',
+        '{"city": "Oslo"}<|im_end|>',
+    ],
+)
+def test_an_object_is_found(text: str) -> None:
+    assert json_object(text) == OSLO
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", " ", "Oslo.", "null", "3", '"Oslo"', "[]", "{", "}{", "{'city': 'Oslo'}", '{"city": Oslo}'),
+        '[{"city": "Oslo"}, {"city": "Rome"}]',
+        'Here: [{"city": "Oslo"}]',
+        '{"city": "Oslo", "city": "Rome"}',
+        '{"city": NaN}',
+        '{"city": Infinity}',
+        '{"city": 1e999}',
+        '{"city": "\\ud800"}',
+        '{"facts": [{"city": "Oslo"}, {"city": "Ro',
+        '{"facts": [{"city": "Oslo"},]}',
+        '<think>{"city": "Oslo"}',
+        '{"a":' * 100_000,
+        "{" * 100_000,
+        "[" * 100_000,
+        '{"n": ' + "1" * 5000 + "}",
+    ],
+)
+def test_nothing_is_guessed(text: str) -> None:
+    assert json_object(text) is None
+
+
+def test_a_tag_within_a_value_does_not_hide_the_object() -> None:
+    assert json_object('{"city": "the <think> tag"}') == {"city": "the <think> tag"}
+
+
+def test_a_huge_answer_is_read_in_one_pass() -> None:
+    # Were it looked through once for each brace, this would take minutes.
+    assert json_object('{"x' * 300_000 + "<think>" * 10_000) is None
+    assert json_object("{a} " * 300_000) is None
+    without_reasoning("<think>" * 100_000 + "</think>" * 100_000)
+    without_reasoning("```" * 300_000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<tool_call>\n{"name": "recall", "arguments": {"query": "Oslo"}}\n</tool_call>',
+        '<think>hm</think><tool_call>{"name": "recall", "arguments": {"query": "Oslo"}}',
+        '{"name": "recall", "parameters": {"query": "Oslo"}}',
+        '```json\n{"tool": "recall", "arguments": {"query": "Oslo"}}\n```',
+        '{"function": {"name": "recall", "arguments": "{\\"query\\": \\"Oslo\\"}"}}',
+    ],
+)
+def test_a_call_in_the_text_is_a_call(text: str) -> None:
+    (asked,) = tool_requests_in(text, {"recall"})
+    assert (asked.name, asked.arguments) == ("recall", {"query": "Oslo"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I would call recall.",
+        '{"name": "delete_everything", "arguments": {}}',
+        '{"name": "recall", "arguments": [1]}',
+        '{"name": 3}',
+        '{"city": "Oslo"}',
+        'You could say {"name": "recall", "arguments": {}}, but why?',
+        '<tool_call>{"name": "recall"</tool_call>',
+    ],
+)
+def test_nothing_else_is(text: str) -> None:
+    assert tool_requests_in(text, {"recall"}) == ()
+
+
+FACTS = {
+    "type": "object",
+    "properties": {"facts": {"type": "array", "items": {"$ref": "#/$defs/fact"}}},
+    "required": ["facts"],
+    "additionalProperties": False,
+    "$defs": {
+        "fact": {
+            "type": "object",
+            "properties": {"text": {"type": "string"}, "type": {"enum": ["world", "experience"]}},
+            "required": ["text", "type"],
+            "additionalProperties": False,
+        }
+    },
+}
+
+
+def test_what_is_wrong_is_named_and_nothing_of_the_value_is() -> None:
+    found = problems(FACTS, {"facts": [{"text": 3, "type": "s3cret"}, {"s3cret": 1}], "my s3cret": 2})
+    assert "facts[0].text: must be of type string" in found
+    assert "facts[0].type: must be one of 'world', 'experience'" in found
+    assert any("'text', 'type' is missing" in line for line in found)
+    assert "s3cret" not in str(found)
+
+
+def test_what_was_not_asked_for_is_left_out() -> None:
+    given = {"facts": [{"text": "Ann", "type": "world", "mood": "good"}], "thoughts": "hm"}
+    assert pruned(FACTS, given) == {"facts": [{"text": "Ann", "type": "world"}]}
+    assert pruned({"type": "object"}, given) == given
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        *([], "object", None, 3, {"type": "array"}, {"type": 3}, {"properties": []}),
+        {"$ref": "#/$defs/none"},
+        {"$ref": "http://127.0.0.1:9/schema.json"},
+        {"$ref": "file:///etc/passwd"},
+    ],
+)
+def test_a_schema_that_is_none_is_refused_and_none_is_fetched(schema: object) -> None:
+    with pytest.raises(InvalidInput, match="response_schema"):
+        check_schema(schema, "response_schema")
+
+
+def test_a_schema_is_accepted() -> None:
+    check_schema(FACTS, "response_schema")
+    check_schema({}, "response_schema")
