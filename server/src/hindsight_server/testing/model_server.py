@@ -120,7 +120,7 @@ class ModelServer:
         self._make = script if callable(script) else None
         self._replies: Iterator[Reply] = iter(()) if callable(script) else iter(script)
         self._seconds = seconds
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.owner = self
         self.questions: list[Question] = []
@@ -150,10 +150,16 @@ class ModelServer:
         self._server.shutdown()
         self._server.server_close()
 
+    def wait_for(self, count: int, seconds: float = 30.0) -> bool:
+        """Wait until so many questions have arrived; False when they do not in time."""
+        with self._lock:
+            return self._lock.wait_for(lambda: len(self.questions) >= count, seconds)
+
     def reply(self, question: Question) -> tuple[Reply, float]:
         """The reply to a question, and the seconds before it. Called by the connections."""
         with self._lock:
             self.questions.append(question)
+            self._lock.notify_all()
             found = self._make(question) if self._make else next(self._replies, None)
             if found is None:
                 self.surplus += 1
