@@ -18,6 +18,7 @@ from hindsight_server.settings import Settings, SettingsError, variable_of
 if TYPE_CHECKING:
     from hindsight_server.domain.defence.events import SecurityEvent
     from hindsight_server.engine.defence import Defender
+    from hindsight_server.engine.extract import Distiller
     from hindsight_server.engine.indexing import Indexer
     from hindsight_server.engine.jobs import Handler, JobRunner
     from hindsight_server.engine.language import Models
@@ -164,7 +165,7 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
     from hindsight_server.engine.jobs import JobRunner
     from hindsight_server.engine.memories import Memories
     from hindsight_server.engine.operations import Operations
-    from hindsight_server.engine.reflect import Reflector
+    from hindsight_server.engine.reflect import Reasoning, Reflector
     from hindsight_server.engine.repair import VectorRepair
     from hindsight_server.engine.retain.preview import Previewer
     from hindsight_server.engine.retain.retainer import RETAIN, Retainer
@@ -179,18 +180,24 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
     indexer = Indexer(outside.analyzer, outside.embedder)
     jobs = JobRunner(store, clock)
     retainer = Retainer(store, outside.extractor, indexer, clock, on_job=jobs.wake, defender=defender)
+    distiller = _distiller(outside)
+    if distiller is not None:
+        retainer.read_with(distiller)
     transfers = _transfers(outside, indexer, jobs, defender)
-    banks = Banks(store, clock, settings.bank_defaults(), on_forget=transfers.withdraw)
+    has_model = distiller is not None
+    banks = Banks(store, clock, settings.bank_defaults(), on_forget=transfers.withdraw, has_model=has_model)
     jobs.register(RETAIN, _counted(retainer.run_job, metrics))
+    directives, thinker = Directives(store, clock), outside.models.reflect
+    reasoning = Reasoning(model=thinker, banks=banks, directives=directives) if thinker is not None else None
     return Services(
         store=store,
         embedder=outside.embedder,
         retainer=retainer,
-        previewer=Previewer(store, outside.extractor, clock),
+        previewer=Previewer(store, outside.extractor, clock, defender=defender, distiller=distiller),
         graphs=Graphs(store),
         recaller=recaller,
-        reflector=Reflector(store, recaller, outside.analyzer, clock),
-        directives=Directives(store, clock),
+        reflector=Reflector(store, recaller, outside.analyzer, clock, reasoning),
+        directives=directives,
         banks=banks,
         documents=Documents(store, retainer, clock, defender, transfers.withdraw),
         memories=Memories(store, indexer, clock, defender, transfers.withdraw),
@@ -206,6 +213,19 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
         admission=Admission(settings.recalls_in_flight),
         models=outside.models,
     )
+
+
+def _distiller(outside: _Adapters) -> Distiller | None:
+    if outside.models.retain is None:
+        return None
+    from hindsight_server.adapters.extract import names_in, opens_sentences
+    from hindsight_server.engine.extract import Distiller
+
+    async def aliases(bank_id: str, names: Sequence[str]) -> list[list[str]]:
+        found = await outside.store.find_entities(bank_id, names)
+        return [[entity.name, *entity.aliases] for entity in found]
+
+    return Distiller(outside.models.retain, ordinary=opens_sentences, names_in=names_in, aliases=aliases)
 
 
 def _defender(settings: Settings, outside: _Adapters, metrics: Metrics) -> Defender:

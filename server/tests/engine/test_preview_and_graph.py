@@ -31,7 +31,7 @@ def previewer(engine: Engine) -> Previewer:
 @pytest.mark.feature("R7")
 async def test_a_preview_is_what_a_retain_makes_and_stores_nothing(engine: Engine, previewer: Previewer) -> None:
     item = ItemInput(content="Ann: I ran yesterday.\nBob: ok\nBob: I live in Oslo.", timestamp=AT)
-    previewed = await previewer.extract("b", item, {})
+    previewed = (await previewer.extract("b", item, {})).extraction
     with pytest.raises(BankNotFound):
         await engine.store.get_bank("b")
     await engine.retain("b", [item])
@@ -48,7 +48,7 @@ async def test_settings_of_the_call_win_over_those_of_strategy_and_bank(engine: 
     text = "\n".join(f"Ann: this is the line with the number {number}." for number in range(10))
 
     async def chunks(strategy: str | None = None, **overrides: Any) -> tuple[int, int]:
-        made = await previewer.extract("b", ItemInput(content=text, strategy=strategy), overrides)
+        made = (await previewer.extract("b", ItemInput(content=text, strategy=strategy), overrides)).extraction
         return len(made.chunks), len(made.facts)
 
     assert await chunks() == (3, 10)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from hindsight_server.domain.attachments import Attachment
+
 
 class FactType(StrEnum):
     """Who a fact is about: the world and its people, the agent itself, or a pattern drawn from other facts."""
@@ -91,7 +93,10 @@ class NameLink:
 class ExtractedFact:
     """What an extractor makes of a turn, before it has an id.
 
-    `text` is what is stored, searched and shown: ``"Speaker: words"``, or the words alone.
+    `text` is what is stored, searched and shown: ``"Speaker: words"``, or the words alone. `caused_by` are places, among
+    the facts of its extraction, of those that are stated to be its causes. `spoken` are folds
+    (`domain.naming.fold_of`) of words that mention a name if the bank knows one that is written so. `attachments`
+    are the ids of those that it was drawn from.
     """
 
     text: str
@@ -104,10 +109,13 @@ class ExtractedFact:
     mentioned_at: datetime | None = None
     entities: tuple[EntityMention, ...] = ()
     name_links: tuple[NameLink, ...] = ()
+    spoken: tuple[str, ...] = ()
     is_question: bool = False
     has_time_expression: bool = False
     start: int = 0
     end: int = 0
+    caused_by: tuple[int, ...] = ()
+    attachments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +152,7 @@ class RetainItem:
     `timestamp` is None for an item stored without any time; otherwise aware, "now" already filled in.
     `document_id` is always set: the caller's, or one made for this item; `document_given` says which.
     `receipt_uri` is where the caller keeps the proof of what was retained; it is kept and handed back.
+    `attachments` are the pictures and files that tokens in the content stand for (`domain.attachments`).
     """
 
     content: str
@@ -158,6 +167,7 @@ class RetainItem:
     observation_scopes: object | None = None
     strategy: str | None = None
     receipt_uri: str | None = None
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,6 +55,7 @@ class Banks:
 
     Args:
         defaults: settings of banks that set none themselves, where the server was given any.
+        has_model: whether a language model extracts facts.
 
     Example:
         >>> bank = await banks.put("ann", BankInput(config={"disposition_empathy": 5}))
@@ -69,7 +70,9 @@ class Banks:
         defaults: Mapping[str, Any] | None = None,
         *,
         on_forget: OnForget = no_exports,
+        has_model: bool = False,
     ) -> None:
+        self._has_model = has_model
         self._on_forget = on_forget
         self._defaults = defaults or {}
         self._store = store
@@ -112,7 +115,7 @@ class Banks:
 
     async def update_config(self, bank_id: str, updates: Mapping[str, Any]) -> BankConfig:
         """Merge settings into the bank's own; null resets one to its default. Raises BankNotFound, InvalidInput."""
-        changed = _cleaned(settings.checked_updates(updates))
+        changed = _cleaned(self.checked(updates))
         await self._store.get_bank(bank_id)
         return self._config(await self._store.save_bank(bank_id, _change(changed), self._clock.now()))
 
@@ -123,10 +126,14 @@ class Banks:
         change = BankChange(config={}, replace_config=True, **profile)
         return self._config(await self._store.save_bank(bank_id, change, self._clock.now()))
 
+    def checked(self, updates: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings with Python names and checked values. Raises InvalidInput."""
+        return settings.checked_updates(updates, has_model=self._has_model)
+
     def _config(self, bank: Bank) -> BankConfig:
         overrides = dict(bank.config)
         resolved = settings.resolve({**self._defaults, **overrides})
-        return BankConfig(bank.bank_id, resolved, overrides, settings.not_applied(overrides))
+        return BankConfig(bank.bank_id, resolved, overrides, settings.not_applied(overrides, has_model=self._has_model))
 
     async def _save(self, bank_id: str, given: BankInput) -> Bank:
         wanted = {name: value for name, value in given.config.items() if value is not None}
@@ -134,7 +141,7 @@ class Banks:
             if older is not None:
                 wanted.setdefault(_MISSION, older)
         name = clean_text(given.name).strip() if given.name is not None else None
-        change = _change(_cleaned(settings.checked_updates(wanted)), name=name or None)
+        change = _change(_cleaned(self.checked(wanted)), name=name or None)
         return await self._store.save_bank(bank_id, change, self._clock.now())
 
 

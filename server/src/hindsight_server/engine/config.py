@@ -7,7 +7,7 @@ have yet: they are kept and given back, and `not_applied` names them, so that no
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,9 @@ from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.domain.labels import check_labels
 from hindsight_server.ports.extractor import ExtractionOptions
 
-EXTRACTION_MODES = ("concise", "verbose", "verbatim", "chunks")
+CUSTOM = "custom"
+EXTRACTION_MODES = ("concise", "verbose", "verbatim", "chunks", CUSTOM)
+_WITHOUT_MODEL = tuple(mode for mode in EXTRACTION_MODES if mode != CUSTOM)
 _ENVIRONMENT_PREFIX = "HINDSIGHT_API_"
 _MIN_CHUNK_SIZE = 200  # characters; below it chunks fall apart into single turns
 
@@ -118,6 +120,8 @@ _APPLIED = frozenset(
     | {name for name in CONFIG_KEYS if name.startswith("recall_")}
 )
 
+_READ_BY_MODEL = frozenset({"retain_mission", "retain_custom_instructions"})
+
 
 def normalised_key(key: str) -> str:
     """The Python name of a setting, also from its environment form; InvalidInput for a name that is none."""
@@ -130,8 +134,11 @@ def normalised_key(key: str) -> str:
     return name
 
 
-def checked_updates(updates: Mapping[str, Any]) -> dict[str, Any]:
+def checked_updates(updates: Mapping[str, Any], *, has_model: bool = False) -> dict[str, Any]:
     """Settings with Python names and checked values; null stays null (it resets the key).
+
+    Args:
+        has_model: whether a language model extracts facts; only it can follow mode ``custom``.
 
     Raises:
         InvalidInput: an unknown name, or a value that the setting can't hold.
@@ -140,7 +147,7 @@ def checked_updates(updates: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in updates.items():
         name = normalised_key(key)
         if value is not None:
-            _check(name, value)
+            _check(name, value, has_model=has_model)
         checked[name] = value
     return checked
 
@@ -152,21 +159,42 @@ def resolve(overrides: Mapping[str, Any]) -> dict[str, Any]:
     return resolved
 
 
-def not_applied(overrides: Mapping[str, Any]) -> tuple[str, ...]:
-    """Overrides that are kept but change nothing in this server as it runs now."""
-    names = set(overrides) - _APPLIED
+def not_applied(overrides: Mapping[str, Any], *, has_model: bool = False) -> tuple[str, ...]:
+    """Overrides that are kept but change nothing in this server as it runs now.
+
+    Args:
+        has_model: whether a language model extracts facts.
+    """
+    applied = _APPLIED | _READ_BY_MODEL if has_model else _APPLIED
+    names = set(overrides) - applied
+    if not has_model and _is_custom(overrides):
+        names.add("retain_extraction_mode")
+    if has_model and not _is_custom(overrides):
+        names |= {"retain_custom_instructions"} & set(overrides)
     for strategy, settings in (overrides.get("retain_strategies") or {}).items():
-        names |= {f"retain_strategies.{strategy}.{name}" for name in set(settings) - _APPLIED}
+        idle = set(settings) - applied
+        if not has_model and _is_custom(settings):
+            idle.add("retain_extraction_mode")
+        if has_model and not _is_custom({**overrides, **settings}):
+            idle |= {"retain_custom_instructions"} & set(settings)
+        names |= {f"retain_strategies.{strategy}.{name}" for name in idle}
     return tuple(sorted(names))
 
 
-def extraction_options(config: Mapping[str, Any], strategy: str | None, field: str) -> ExtractionOptions:
+def _is_custom(settings: Mapping[str, Any]) -> bool:
+    return settings.get("retain_extraction_mode") == CUSTOM
+
+
+def extraction_options(
+    config: Mapping[str, Any], strategy: str | None, field: str, reader: Callable[[str], str] = lambda mode: ""
+) -> ExtractionOptions:
     """How to extract an item: the bank's settings, overridden by a named strategy (or the bank's default one).
 
     Args:
         config: resolved settings.
         strategy: the name that the item gave.
         field: where the name stands in the request, for the error.
+        reader: the prompt that reads the chunks for facts in a mode; empty for the built-in extractor.
 
     Raises:
         InvalidInput: the bank has no strategy of that name.
@@ -186,24 +214,33 @@ def extraction_options(config: Mapping[str, Any], strategy: str | None, field: s
             )
         settings.update(strategies[name])
     labels = settings["entity_labels"]
+    mode = settings["retain_extraction_mode"]
+    read_by = reader(mode)
+    instructions = settings["retain_custom_instructions"] if mode == CUSTOM else None
     return ExtractionOptions(
-        mode=settings["retain_extraction_mode"],
+        mode=mode,
         chunk_size=settings["retain_chunk_size"],
         structured_chunk_size=settings["retain_structured_chunk_size"],
         labels=json.dumps(labels, ensure_ascii=False) if labels else "",
         free_form=settings["entities_allow_free_form"],
+        reader=read_by,
+        mission=(settings["retain_mission"] or "") if read_by else "",
+        instructions=(instructions or "") if read_by else "",
+        attachments_per_chunk=settings["retain_max_attachments_per_chunk"],
     )
 
 
-def _check(name: str, value: Any) -> None:
+def _check(name: str, value: Any, *, has_model: bool) -> None:
     key, field = CONFIG_KEYS[name], f"updates.{name}"
     if not _fits(value, key.types):
         wanted = " or ".join(_TYPE_NAMES[kind] for kind in key.types)
         raise InvalidInput(f"{name} must be {wanted}.", field=field)
-    if name == "retain_extraction_mode" and value == "custom":
+    if name == "retain_extraction_mode" and value not in (EXTRACTION_MODES if has_model else _WITHOUT_MODEL):
+        reason = "follows instructions that only a language model can read, and none is configured"
         raise InvalidInput(
-            "retain_extraction_mode 'custom' follows instructions that only a language model can read, and none is "
-            f"configured. Use one of: {', '.join(EXTRACTION_MODES)}.",
+            f"retain_extraction_mode 'custom' {reason}. Use one of: {', '.join(_WITHOUT_MODEL)}."
+            if value == CUSTOM
+            else f"retain_extraction_mode must be one of: {', '.join(EXTRACTION_MODES)}.",
             field=field,
         )
     if key.choices and value not in key.choices:
@@ -213,7 +250,7 @@ def _check(name: str, value: Any) -> None:
         bounds = f"at least {low:g}" if high is None else f"between {low:g} and {high:g}"
         raise InvalidInput(f"{name} must be {bounds}.", field=field)
     if name == "retain_strategies":
-        _check_strategies(value, field)
+        _check_strategies(value, field, has_model=has_model)
     if name == "entity_labels":
         check_labels(value, field)
     if name == "memory_defense":
@@ -225,20 +262,20 @@ def _fits(value: Any, types: tuple[type, ...]) -> bool:
     return isinstance(value, types) and (bool in types or not isinstance(value, bool))
 
 
-def _check_strategies(strategies: Mapping[str, Any], field: str) -> None:
+def _check_strategies(strategies: Mapping[str, Any], field: str, *, has_model: bool) -> None:
     for strategy, settings in strategies.items():
         if not isinstance(settings, dict):
             raise InvalidInput(f"{field}.{strategy} must be an object of settings.", field=f"{field}.{strategy}")
-        for name, value in _checked_strategy(settings, f"{field}.{strategy}").items():
+        for name, value in _checked_strategy(settings, f"{field}.{strategy}", has_model=has_model).items():
             if not name.startswith("retain_") or name in ("retain_strategies", "retain_default_strategy"):
                 raise InvalidInput(f"{field}.{strategy}: '{name}' can't be part of a strategy.", field=field)
             if value is None:
                 raise InvalidInput(f"{field}.{strategy}.{name} can't be null; leave it out.", field=field)
 
 
-def _checked_strategy(settings: Mapping[str, Any], place: str) -> dict[str, Any]:
+def _checked_strategy(settings: Mapping[str, Any], place: str, *, has_model: bool) -> dict[str, Any]:
     try:
-        return checked_updates(settings)
+        return checked_updates(settings, has_model=has_model)
     except InvalidInput as error:  # the same setting may stand in the bank itself and in several strategies
         within = (error.field or "").removeprefix("updates").lstrip(".")
         raise InvalidInput(f"{place}: {error}", field=f"{place}.{within}") from None

@@ -21,6 +21,18 @@ Handler = Callable[[Operation], Awaitable[Mapping[str, Any]]]
 _log = logging.getLogger(__name__)
 
 
+class JobIncomplete(HindsightServerError):
+    """A job did what could be done; the rest is to be tried again.
+
+    Args:
+        result: what came of it so far; the next try finds it in its operation.
+    """
+
+    def __init__(self, message: str, *, result: Mapping[str, Any]) -> None:
+        super().__init__(message)
+        self.result = result
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOptions:
     """How jobs are run.
@@ -133,7 +145,8 @@ class JobRunner:
         except asyncio.CancelledError:
             if not work.done():
                 await _ended(work)
-                await self._store.finish_operation(job, "pending", self._clock.now(), result=job.result)
+                result = await self._result_of(job)
+                await self._store.finish_operation(job, "pending", self._clock.now(), result=result)
             raise
         finally:
             await _ended(work, lease)
@@ -160,20 +173,30 @@ class JobRunner:
         lasting = isinstance(error, InvalidInput | NotFound) or job.attempts >= self._options.max_attempts
         told = str(error) if isinstance(error, HindsightServerError) else f"internal error ({type(error).__name__})"
         _log.error(
-            "job %s (%s) of bank %r failed at try %d, %s",
+            "job %s (%s) of bank %r failed at try %d, %s: %s",
             job.operation_id,
             job.type,
             job.bank_id,
             job.attempts,
             "for good" if lasting else "to be tried again",
-            exc_info=error,
+            told,
+            exc_info=None if isinstance(error, JobIncomplete) else error,
         )
+        result = error.result if isinstance(error, JobIncomplete) else await self._result_of(job)
         if lasting:
-            await self._store.finish_operation(job, "failed", now, result=job.result, error=told)
+            await self._store.finish_operation(job, "failed", now, result=result, error=told)
         else:
             delay = self._options.backoff_seconds * 4 ** max(0, job.attempts - 1)
             retry_at = now + timedelta(seconds=delay)
-            await self._store.finish_operation(job, "pending", now, result=job.result, error=told, retry_at=retry_at)
+            await self._store.finish_operation(job, "pending", now, result=result, error=told, retry_at=retry_at)
+
+    async def _result_of(self, job: Operation) -> Mapping[str, Any] | None:
+        """What the job has told of itself so far."""
+        try:
+            known = await self._store.get_operation(job.bank_id, job.operation_id)
+        except BankNotFound:
+            return None
+        return known.result if known is not None else None
 
     async def _gone(self, job: Operation) -> bool:
         try:

@@ -8,6 +8,7 @@ from fastapi import Query, Request, Response
 from pydantic import BaseModel
 
 from hindsight_server.domain.model import Extraction, Fact
+from hindsight_server.engine.extract import Distilled
 from hindsight_server.engine.graph import Graph, Link
 from hindsight_server.engine.retain.types import ItemInput
 from hindsight_server.http.ignored import note_ignored
@@ -32,14 +33,9 @@ _OVERRIDES = (
     "entity_labels",
     "entities_allow_free_form",
 )
-_UNREAD = (
-    "agent_name",
-    "retain_mission",
-    "retain_custom_instructions",
-    "retain_extract_causal_links",
-    "llm_output_language",
-)
-"""What only a language model could follow; named in the header of ignored fields."""
+_NEVER_READ = ("agent_name", "retain_extract_causal_links", "llm_output_language")
+_UNREAD = (*_NEVER_READ, "retain_mission", "retain_custom_instructions")
+"""What is not followed, without a language model; named in the header of ignored fields."""
 
 
 class GraphQuery(BaseModel):
@@ -132,13 +128,27 @@ async def dry_run_extract(
         content=content, context=body.context or None, timestamp=body.timestamp, strategy=body.strategy or None
     )
     given = body.model_dump(include=set(_OVERRIDES), exclude_none=True)
-    note_ignored(request.scope, [name for name in _UNREAD if getattr(body, name) is not None])
-    extraction = await services(request).previewer.extract(bank_id, item, given)
-    return answer(extraction_answer(extraction))
+    served = services(request)
+    unread = _UNREAD if served.models.retain is None else _NEVER_READ
+    note_ignored(request.scope, [name for name in unread if getattr(body, name) is not None])
+    return answer(extraction_answer(await served.previewer.extract(bank_id, item, given)))
 
 
-def extraction_answer(extraction: Extraction) -> shapes.DryRunExtractionResult:
-    """An extraction on the wire."""
+def extraction_answer(distilled: Distilled) -> dict[str, Any]:
+    """An extraction on the wire.
+
+    `dropped_facts` and `failed_chunks` are ours: what a language model wrote that the text does not bear out, and the
+    chunks that it could not be used for.
+    """
+    shown: dict[str, Any] = {**_extraction(distilled.extraction)}
+    if distilled.dropped:
+        shown["dropped_facts"] = [{"text": one.text, "reason": one.reason} for one in distilled.dropped]
+    if distilled.failures:
+        shown["failed_chunks"] = [{"index": one.chunk_index, "error": one.error} for one in distilled.failures]
+    return shown
+
+
+def _extraction(extraction: Extraction) -> shapes.DryRunExtractionResult:
     counts = [0] * len(extraction.chunks)
     for fact in extraction.facts:
         counts[fact.chunk_index] += 1

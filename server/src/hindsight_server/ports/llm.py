@@ -58,10 +58,14 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
-    """The JSON schema that an answer must follow, and a name for it (letters, digits, underscores)."""
+    """The JSON schema that an answer must follow, and a name for it (letters, digits, underscores).
+
+    `accepted` is what an answer is checked against instead, where one that falls short of the schema can still be used.
+    """
 
     name: str
     schema: Mapping[str, Any]
+    accepted: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

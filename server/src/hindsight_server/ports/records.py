@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from hindsight_server.domain.attachments import Attachment
 from hindsight_server.domain.defence.events import SecurityEvent
 from hindsight_server.domain.model import EntityMention, ExtractedFact, FactState, FactType, UpdateMode
 from hindsight_server.domain.tags import TagFilter
@@ -81,12 +82,16 @@ class BankStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkWrite:
-    """A chunk of the part that is written. `index` and `first_turn` count from 0 inside the part."""
+    """A chunk of the part that is written. `index` and `first_turn` count from 0 inside the part.
+
+    One that is not `complete` is to be extracted again: no later retain keeps it.
+    """
 
     index: int
     text: str
     content_hash: str
     first_turn: int
+    complete: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +136,9 @@ class DocumentWrite:
         expected_hash: with `REPLACE`, the document's content hash as the writer read it; `StaleDocument` is raised when
             it has another one by now. None does not look.
         receipt_uri: where the caller keeps the proof of it; the document keeps that of its latest part with one.
+        attachments: what tokens in the text stand for; the document holds those of all its parts.
+        waited_text: the text under which the part waits for the job that this write finishes, where `text` is
+            another one by now: what was read from its attachments is in it.
     """
 
     document_id: str
@@ -149,6 +157,8 @@ class DocumentWrite:
     source: Mapping[str, Any] = field(default_factory=dict)
     expected_hash: str | None = None
     receipt_uri: str | None = None
+    attachments: tuple[Attachment, ...] = ()
+    waited_text: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +173,8 @@ class RetainWrite:
             own write stored; only their facts are new and take the places of the job's pending ones, whatever was
             appended to the document meanwhile. A document that was replaced or deleted since is left alone. NotFound is
             raised when the job is gone, Conflict when it was cancelled. `operation` then brings the job's result.
+        goes_on: the job is not completed yet: only the documents of this write are finished, each with all parts that
+            wait for the job, and `operation` brings what there is to tell so far.
         security_events: what memory defence decided about it; kept unless the write is a replay.
     """
 
@@ -171,6 +183,7 @@ class RetainWrite:
     now: datetime
     operation: Operation | None = None
     finishes: str | None = None
+    goes_on: bool = False
     bank_created_at: datetime | None = None
     security_events: tuple[SecurityEvent, ...] = ()
 

@@ -142,13 +142,20 @@ def finish_operation(connection: apsw.Connection, operation: Operation, outcome:
 def note_progress(
     connection: apsw.Connection, operation: Operation, progress: Mapping[str, Any], now: datetime
 ) -> None:
+    note_result(connection, operation, {"progress": dict(progress)}, now)
+
+
+def note_result(
+    connection: apsw.Connection, operation: Operation, result: Mapping[str, Any] | None, now: datetime
+) -> None:
+    """Tell what there is so far of an operation that is being done."""
     connection.execute(
         sql("operations.note_progress"),
         {
             "bank_id": operation.bank_id,
             "operation_id": operation.operation_id,
             "attempts": operation.attempts,
-            "progress": to_json({"progress": dict(progress)}),
+            "progress": mapping_json(result),
             "now": micros_of(now),
         },
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 import apsw
 
+from hindsight_server.adapters.sqlite.attachments import rewrite_text, waited_text, write_attachments
 from hindsight_server.adapters.sqlite.banks import ensure_bank
 from hindsight_server.adapters.sqlite.facts_write import NewFact, delete_facts, insert_facts, move_facts
 from hindsight_server.adapters.sqlite.names import EntityNumbers, add_label_tags
@@ -18,6 +19,7 @@ from hindsight_server.adapters.sqlite.operations import (
     finish_operation,
     get_operation,
     insert_operation,
+    note_result,
 )
 from hindsight_server.adapters.sqlite.queries import all_rows, column, one_row, scalar
 from hindsight_server.adapters.sqlite.replacing import (
@@ -63,6 +65,7 @@ def write_retain(connection: apsw.Connection, write: RetainWrite) -> RetainResul
     documents = _DocumentWriter(session)
     if documents.write_all(write.documents, write.operation):
         session.save(documents=True)
+    write_attachments(connection, write.bank_id, write.documents)
     write_defence(connection, write)
     operation = write.operation
     if operation is not None:
@@ -88,7 +91,8 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
     if job.status == "completed":
         return RetainResult(replayed=True, operation=job)
     session = BankSession(connection, write.bank_id, write.now)
-    delete_facts(session, column(connection, "facts.pending_of_operation", (write.bank_id, operation_id)))
+    if not write.goes_on:
+        delete_facts(session, column(connection, "facts.pending_of_operation", (write.bank_id, operation_id)))
     listed = scalar(connection, "operations.documents", (write.bank_id, operation_id))
     left = _parts_of(session, from_json(listed), operation_id)
     documents = _DocumentWriter(session)
@@ -99,16 +103,22 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
             documents.write_all([document], None)
         elif parts:
             part, first_turn, text = parts.pop(0)
-            if text != document.text:
+            if text != waited_text(document):
                 raise _stale(document)
             documents.rewrite(document, part, first_turn)
+            rewrite_text(session, document, part)
         else:
             continue
         stored.append(document)
     documents.flush()
-    connection.execute(sql("documents.operation_done"), (write.bank_id, operation_id))
+    write_attachments(connection, write.bank_id, stored, begin=False)
+    if not write.goes_on:
+        connection.execute(sql("documents.operation_done"), (write.bank_id, operation_id))
     session.save(documents=bool(stored))
     result = None if write.operation is None else write.operation.result
+    if write.goes_on:
+        note_result(connection, write.operation or job, result, write.now)
+        return RetainResult(fact_ids=_fact_ids(stored))
     finish_operation(connection, job, Outcome("completed", result, None), write.now)
     done = get_operation(connection, write.bank_id, operation_id)
     return RetainResult(fact_ids=_fact_ids(stored), operation=done)
@@ -356,7 +366,7 @@ class _DocumentWriter:
                 ordinal += 1
             taken.add((chunk.content_hash, ordinal))
             ids[chunk.index] = chunk_id(session.bank_id, document.document_id, chunk.content_hash, ordinal)
-            complete = int(chunk.index not in pending)
+            complete = int(chunk.complete and chunk.index not in pending)
             row = _chunk_row(session, document.document_id, place, chunk, (ids[chunk.index], ordinal, complete))
             self._rows["documents.insert_chunk"].append(row)
         return ids
@@ -376,7 +386,7 @@ class _DocumentWriter:
                 document.context,
                 metadata,
                 tags,
-                self._numbers.of(fact.extracted.entities),
+                self._numbers.of(fact.extracted.entities, fact.extracted.spoken),
                 place_of(fact.extracted, begins),
             )
             for fact in document.facts

@@ -203,12 +203,13 @@ class LanguageModel:
 def _following(schema: Schema, reply: ChatReply, messages: Sequence[Message]) -> tuple[Mapping[str, Any] | None, str]:
     """The first object of an answer that follows the schema; else None, and what is wrong with the first one."""
     wrong = ""
+    accepted = schema.schema if schema.accepted is None else schema.accepted
     for found in json_objects(reply.text):
-        value = pruned(schema.schema, found)
+        value = pruned(accepted, found)
         # Reasoning within the values is dropped, unless the question itself is about such tags.
         if not any(has_reasoning(message.text) for message in messages):
             value = without_reasoning_inside(value)
-        complaints = problems(schema.schema, value)
+        complaints = problems(accepted, value)
         if not complaints:
             return value, ""
         wrong = wrong or "; ".join(complaints)

@@ -54,6 +54,17 @@ def document_to_reprocess(payload: Mapping[str, Any]) -> str | None:
     return document_id
 
 
+def repair_payload(document_ids: Sequence[str]) -> dict[str, Any]:
+    """A job that reads again what the language model could not be used for."""
+    return {"version": _VERSION, "repair": list(dict.fromkeys(document_ids))}
+
+
+def documents_to_repair(payload: Mapping[str, Any]) -> list[str]:
+    """The documents' ids; none when the payload is that of another job."""
+    _check_version(payload)
+    return list(payload.get("repair", ()))
+
+
 def _check_version(payload: Mapping[str, Any]) -> None:
     if payload.get("version") not in (1, _VERSION):  # the first one also held the words
         raise ValueError(f"a job of version {payload.get('version')!r}; this server knows version {_VERSION}")

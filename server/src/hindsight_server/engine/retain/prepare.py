@@ -19,6 +19,7 @@ from hindsight_server.domain.model import (
     RetainItem,
     UpdateMode,
 )
+from hindsight_server.engine.attachments.extracting import attributed
 from hindsight_server.engine.indexing import Indexer, embedded_text
 from hindsight_server.engine.retain.items import CheckedItem
 from hindsight_server.engine.retain.source import to_source
@@ -36,6 +37,7 @@ class Part:
         stored_hashes: hashes of the chunks that the document holds now, repeats included; as many such chunks keep
             their facts, of all parts of the document together.
         expected_hash: the content hash that the document must still have when the part replaces it.
+        waited_text: the item's content before its attachments were read; None when there was nothing to read.
     """
 
     checked: CheckedItem
@@ -43,15 +45,7 @@ class Part:
     mode: UpdateMode
     stored_hashes: tuple[str, ...] = ()
     expected_hash: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """Documents ready to be stored, without vectors, and what the extraction cost."""
-
-    documents: tuple[DocumentWrite, ...]
-    input_tokens: int
-    output_tokens: int
+    waited_text: str | None = None
 
 
 def settle_modes(items: Sequence[CheckedItem]) -> list[UpdateMode]:
@@ -72,42 +66,54 @@ def settle_modes(items: Sequence[CheckedItem]) -> list[UpdateMode]:
 
 
 Stored = dict[str, Counter[str]]
-"""For each document the hashes of its chunks that may still be kept, with their number."""
+"""For each document the hashes of its chunks that may still be kept, with their number; `extract` takes from it."""
 
 
 def stored_chunks(parts: Sequence[Part]) -> Stored:
-    """What the documents of some parts hold; `prepare` takes from it."""
+    """What the documents of some parts hold."""
     return {part.checked.item.document_id: Counter(part.stored_hashes) for part in parts}
 
 
-def prepare(
-    parts: Sequence[Part],
-    extractor: Extractor,
-    indexer: Indexer,
-    stored: Stored,
-    state: FactState = FactState.VALID,
-) -> Prepared:
-    """Extract and index items. Chunks that are stored already are not read again.
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """A part with what was found in it.
+
+    Args:
+        unread: indexes of chunks that the language model could not be used for; they are to be extracted again.
+    """
+
+    part: Part
+    extraction: Extraction
+    hashes: Hashes
+    unread: frozenset[int] = frozenset()
+
+
+def extract(parts: Sequence[Part], extractor: Extractor, stored: Stored) -> list[Extracted]:
+    """What the built-in extractor finds. Chunks that are stored already are not read again."""
+    found = []
+    for part in parts:
+        hashes = Hashes(part, stored[part.checked.item.document_id])
+        found.append(Extracted(part, extractor.extract(part.checked.item, part.options, hashes.skip), hashes))
+    return found
+
+
+def index(
+    extracted: Sequence[Extracted], indexer: Indexer, state: FactState = FactState.VALID
+) -> tuple[DocumentWrite, ...]:
+    """The documents to write, without vectors.
 
     Args:
         state: `PENDING` for facts that only hold the place until a job extracts the item.
     """
-    documents, tokens_in, tokens_out = [], 0, 0
-    for part in parts:
-        hashes = _Hashes(part, stored[part.checked.item.document_id])
-        extraction = extractor.extract(part.checked.item, part.options, hashes.skip)
-        tokens_in += extraction.input_tokens
-        tokens_out += extraction.output_tokens
-        documents.append(_document(part, extraction, hashes, indexer, state))
-    return Prepared(tuple(documents), tokens_in, tokens_out)
+    return tuple(_document(one, indexer, state) for one in extracted)
 
 
 @lru_cache(maxsize=16)
 def _written(options: ExtractionOptions) -> str:
-    return repr(options)
+    return options.shape
 
 
-class _Hashes:
+class Hashes:
     """The hashes of a part's chunks, and which of the chunks are kept."""
 
     def __init__(self, part: Part, stored: Counter[str]) -> None:
@@ -145,10 +151,19 @@ def with_encodings(documents: Sequence[DocumentWrite], encodings: Sequence[Encod
     ]
 
 
-def _document(part: Part, extraction: Extraction, hashes: _Hashes, indexer: Indexer, state: FactState) -> DocumentWrite:
+def _document(extracted: Extracted, indexer: Indexer, state: FactState) -> DocumentWrite:
+    part, extraction, hashes = extracted.part, extracted.extraction, extracted.hashes
     item = part.checked.item
+    if item.attachments:
+        extraction = attributed(extraction, item)
     chunks = tuple(
-        ChunkWrite(index=chunk.index, text=chunk.text, content_hash=hashes.of(chunk), first_turn=chunk.first_turn)
+        ChunkWrite(
+            index=chunk.index,
+            text=chunk.text,
+            content_hash=hashes.of(chunk),
+            first_turn=chunk.first_turn,
+            complete=chunk.index not in extracted.unread,
+        )
         for chunk in extraction.chunks
     )
     session = _named_session(item)
@@ -170,6 +185,8 @@ def _document(part: Part, extraction: Extraction, hashes: _Hashes, indexer: Inde
         source=to_source(part.checked),
         receipt_uri=item.receipt_uri,
         expected_hash=part.expected_hash,
+        attachments=item.attachments,
+        waited_text=part.waited_text,
     )
 
 

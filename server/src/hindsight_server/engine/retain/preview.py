@@ -7,10 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from hindsight_server.domain.errors import BankNotFound
-from hindsight_server.domain.model import Extraction
+from hindsight_server.domain.errors import Blocked
 from hindsight_server.engine import config as settings
+from hindsight_server.engine.defence import Defender, NoDefence
+from hindsight_server.engine.extract import Distilled, Distiller
+from hindsight_server.engine.extract.asking import prompt_version
+from hindsight_server.engine.language import CallAbout
 from hindsight_server.engine.retain.items import check_items
+from hindsight_server.engine.retain.planning import bank_of
 from hindsight_server.engine.retain.types import ItemInput, RetainLimits
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.extractor import Extractor
@@ -18,14 +22,29 @@ from hindsight_server.ports.store import Store
 
 
 class Previewer:
-    """Extracts without storing."""
+    """Extracts without storing.
 
-    def __init__(self, store: Store, extractor: Extractor, clock: Clock) -> None:
+    Args:
+        defender: what an item goes through first, as in a retain; its decisions are not kept.
+        distiller: has a language model read the item, as in a retain.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        extractor: Extractor,
+        clock: Clock,
+        *,
+        defender: Defender | NoDefence | None = None,
+        distiller: Distiller | None = None,
+    ) -> None:
         self._store = store
         self._extractor = extractor
         self._clock = clock
+        self._defender = defender or NoDefence()
+        self._distiller = distiller
 
-    async def extract(self, bank_id: str, item: ItemInput, overrides: Mapping[str, Any]) -> Extraction:
+    async def extract(self, bank_id: str, item: ItemInput, overrides: Mapping[str, Any]) -> Distilled:
         """The turns, chunks and facts of an item. A bank that does not exist has the default settings, and is not made.
 
         Args:
@@ -34,16 +53,27 @@ class Previewer:
 
         Raises:
             InvalidInput: the item or a setting can't be used.
+            Blocked: memory defence would keep the item out.
         """
-        (checked,) = check_items([item], (), lambda _: "preview", self._clock.now(), RetainLimits())
-        given = {name: value for name, value in settings.checked_updates(overrides).items() if value is not None}
-        try:
-            bank = await self._store.get_bank(bank_id)
-        except BankNotFound:
-            bank = None
+        checked = check_items([item], (), lambda _: "preview", self._clock.now(), RetainLimits())
+        updates = settings.checked_updates(overrides, has_model=self._distiller is not None)
+        given = {name: value for name, value in updates.items() if value is not None}
+        bank = await bank_of(self._store, bank_id)
+        screened = await self._defender.screen(bank, checked)
+        if screened.violations:
+            raise Blocked(screened.violations)
+        (allowed,) = screened.items
         config = settings.resolve(bank.config if bank else {}) | given
         strategies = config["retain_strategies"] or {}
         config["retain_strategies"] = {name: {**strategy, **given} for name, strategy in strategies.items()}
-        options = settings.extraction_options(config, checked.item.strategy, "strategy")
-        extraction = await asyncio.to_thread(self._extractor.extract, checked.item, options)
-        return replace(extraction, facts=tuple(sorted(extraction.facts, key=lambda fact: fact.chunk_index)))
+        options = settings.extraction_options(config, allowed.item.strategy, "strategy", self._reader)
+        found = await asyncio.to_thread(self._extractor.extract, allowed.item, options)
+        distilled = Distilled(extraction=found)
+        if self._distiller is not None and options.reader:
+            about = CallAbout(bank_id=bank_id, purpose="retain")
+            distilled = await self._distiller.distil(allowed.item, options, found, about)
+        facts = sorted(distilled.extraction.facts, key=lambda fact: fact.chunk_index)
+        return replace(distilled, extraction=replace(distilled.extraction, facts=tuple(facts)))
+
+    def _reader(self, mode: str) -> str:
+        return "" if self._distiller is None or mode == "chunks" else prompt_version(mode)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+from hindsight_server.domain.attachments import Attachment
+from hindsight_server.engine.attachments.blocks import AttachmentLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,7 +16,7 @@ class ItemInput:
     """One item as it came over the wire; nothing of it is checked yet. None everywhere means "not given".
 
     Args:
-        content: a text, or a list of blocks of which only ``{"type": "text", "text": ...}`` can be used.
+        content: a text, or a list of blocks: texts, images and files in the order in which they are read.
         timestamp: ISO 8601 or a datetime (without an offset: UTC); None is now, ``"unset"`` is no time at all.
         metadata: text values; keys whose value is null are dropped.
         document_id: blank is the same as none.
@@ -22,6 +25,8 @@ class ItemInput:
         update_mode: ``replace`` (default) or ``append``.
         strategy: a name among the bank's ``retain_strategies``.
         receipt_uri: where the caller keeps the proof of what is retained; kept with the document and handed back.
+        attachments: what belongs to the item without a place in it, such as the file that it was read from. Their
+            bytes are kept already.
     """
 
     content: str | Sequence[Mapping[str, Any]]
@@ -36,6 +41,7 @@ class ItemInput:
     observation_scopes: object | None = None
     strategy: str | None = None
     receipt_uri: str | None = None
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +54,7 @@ class RetainLimits:
         short_chars: characters of an id, a tag, a metadata key or an entity name.
         tags: tags of one item.
         uri_chars: characters of a URI.
+        attachments: what an item may bring besides its text.
     """
 
     items: int = 10_000
@@ -55,6 +62,7 @@ class RetainLimits:
     short_chars: int = 1_000
     tags: int = 200
     uri_chars: int = 2_000
+    attachments: AttachmentLimits = field(default_factory=AttachmentLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +79,9 @@ class RetainOutcome:
         no_fact_documents: documents of the request that gave no fact.
         replayed: True when the operation had been stored before; nothing was written, the counts are the original's.
         input_tokens, output_tokens: tokens of a language model, 0 without one.
+        dropped_facts: facts of the model that its text does not bear out, by reason.
+        failed_documents: documents with chunks that the model could not be used for; they stay as they were written,
+            until a job has read them again.
     """
 
     bank_id: str
@@ -84,3 +95,5 @@ class RetainOutcome:
     replayed: bool = False
     input_tokens: int = 0
     output_tokens: int = 0
+    dropped_facts: Mapping[str, int] = field(default_factory=dict)
+    failed_documents: tuple[str, ...] = ()

@@ -61,7 +61,7 @@ class Templates:
         if not isinstance(given, Mapping):
             raise InvalidInput("bank must be an object of settings.", field="bank")
         wanted = {name: value for name, value in given.items() if value is not None}
-        settings.checked_updates(wanted)
+        self._banks.checked(wanted)
         if not dry_run and (wanted or not await self._exists(bank_id)):
             await self._banks.put(bank_id, BankInput(config=wanted))
         return TemplateOutcome(bank_id, bool(wanted) and not dry_run, dry_run)

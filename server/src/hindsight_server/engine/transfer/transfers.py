@@ -323,7 +323,7 @@ def _known_settings(bank: TransferBank) -> TransferBank:
     dropped = sorted(set(bank.config) - set(known))
     if dropped:
         _log.warning("settings of an archive that this server does not have are left out: %s", ", ".join(dropped))
-    return replace(bank, config=settings.checked_updates(known))
+    return replace(bank, config=settings.checked_updates(known, has_model=True))
 
 
 def _filename(bank_id: str) -> str:

@@ -1,0 +1,263 @@
+"""Whether a text says no more than the texts it was drawn from: names, numbers and words. Pure functions.
+
+This is no proof of meaning: it finds what was made up, not what was turned around. What can be checked without doubt is
+checked strictly: a name or a number that stands nowhere in the evidence was not read there.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+from hindsight_server.domain.naming.words import ABBREVIATIONS, HAN_PLACES
+from hindsight_server.domain.numerals import find_numbers, readings
+from hindsight_server.domain.speakers import ROLES
+
+Ordinary = Callable[[str], bool]
+
+_TOKEN = re.compile(r"[^\W_]+(?:[-'’.&_/][^\W_]+)*")
+_PIECE = re.compile(r"[^\W_]+")
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_CJK_RUN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+_BEGINS = re.compile(r"(?:\A|[.!?…:;|\n\"“(\[*•。！？：；]\s*|[-–—]\s+)[\"“'‘(\[]*\Z")
+_ENDINGS = ("ings", "ing", "ies", "ied", "ers", "ed", "es", "er", "ly", "s", "d", "e", "y")
+
+_OPENERS_TEXT = """
+a an the this that these those he she it they we i you his her its their our my your who what when where why how
+there here one two three four five six seven eight nine ten some many most all both each every another other no not
+and but or so as if in on at by for from to with without about after before during since until while because
+although though however instead later earlier recently currently now then today yesterday tomorrow soon once
+user users assistant agent speaker narrator customer client someone somebody people person everyone team family
+parents mother father mom dad brother sister wife husband son daughter friend friends colleague colleagues boss
+plans planned planning prefers preferred likes liked loves loved wants wanted needs needed works worked lives lived
+uses used has had is was are were will would can could should may might must does did do goes went going
+suggested suggests recommended recommends advised explained offered told said asked mentioned confirmed reported
+agreed promised decided decides discussed described noted stated stating visiting visited visits moving moved
+buying bought selling sold getting got making made taking took meeting met starting started starts finished
+learning learned working living using considering feels felt feeling thinks thought believes believed hopes hoped
+enjoys enjoyed owns owned bought keeps kept avoids avoided dislikes disliked hates hated attended attends joined
+due owing thanks according following approximately around nearly almost only also both either neither
+monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
+october november december spring summer autumn fall winter
+"""
+_OPENERS = frozenset(_OPENERS_TEXT.split())
+_CALENDAR_TEXT = """
+monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+september october november december jan feb mar apr jun jul aug sep sept oct nov dec am pm bc ad utc gmt
+"""
+_CALENDAR = frozenset(_CALENDAR_TEXT.split())
+_SPOKEN_OF = frozenset(["user", "assistant", "i", "i'm", "i'd", "i'll", "i've", *ROLES])
+_NO_CONTENT_TEXT = """
+a about after again all also always am an and any are as at be because been before being both but by can could did
+do does doing down each ever every few for from further get gets got had has have having he her here hers him his
+how i if in into is it its itself just like made make makes many may me might more most much must my no nor not now
+of off on once only or other our out over own really said say says same she should so some still such than that the
+their them then there these they thing things this those through to too under until up us very was we well went were
+what when where which while who whom why will with would yet you your user assistant one two person people someone
+"""
+_NO_CONTENT = frozenset(_NO_CONTENT_TEXT.split())
+_HAN_STOP = frozenset("的了是在和与也都就还很把被对向从到给让说有没不我你他她它们这那个一用户助手")
+
+
+@lru_cache(maxsize=65536)
+def fold(text: str) -> str:
+    """Lower case without accents; full-width letters become plain ones."""
+    plain = unicodedata.normalize("NFKD", text)
+    return "".join(sign for sign in plain if not unicodedata.combining(sign)).casefold().replace("’", "'")
+
+
+@lru_cache(maxsize=65536)
+def stem(word: str) -> str:
+    """A folded English word without its ending, so that "planned" and "planning" meet."""
+    if not word.isascii() or len(word) <= 4:
+        return word.removesuffix("'s")
+    word = word.removesuffix("'s")
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)]
+            break
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Texts that a statement may rest on.
+
+    Args:
+        words: the texts that were read: what is said, and its numbers, must come of them.
+        names: further texts in which names may stand: the rest of the document, its context, known names.
+        speakers: who speaks there.
+        wider: more evidence for names, made once for all passages of a document.
+        ordinary: whether a lower-case word that begins a sentence with a capital is no name by itself.
+    """
+
+    words: Sequence[str]
+    names: Sequence[str] = ()
+    speakers: Sequence[str] = ()
+    wider: Evidence | None = None
+    ordinary: Ordinary = field(default=lambda word: False)
+
+    def missing_name(self, text: str, names: Iterable[str] = ()) -> str | None:
+        """The first name in a text that stands nowhere in the evidence.
+
+        Args:
+            names: names in the text that are known to be some, such as those that a model lists; those that don't
+                stand in the text are left out.
+        """
+        for token, begins in _capitals(text):
+            if not self._is_known(token, begins=begins):
+                return token
+        folded = fold(text)
+        for name in names:
+            if fold(name) in folded and not self.holds(name):
+                return name
+        return None
+
+    def holds(self, name: str) -> bool:
+        """Whether a name stands in the evidence: whatever its case and accents, in its other writing too."""
+        folded = fold(name).strip()
+        if not folded or folded in _SPOKEN_OF:
+            return True
+        if _CJK.search(folded):
+            compact = "".join(folded.split())
+            return self._has_run(compact) or self._has_other_writing(folded)
+        pieces = [piece for piece in _PIECE.findall(folded) if piece not in ("the", "of", "and", "s")]
+        return all(self._has_piece(piece) for piece in pieces) or self._has_other_writing(folded)
+
+    def missing_number(self, text: str, spared: Iterable[tuple[int, int]] = ()) -> str | None:
+        """The first number of a text that the evidence does not have, in digits or words.
+
+        Args:
+            spared: stretches that are not looked at, such as dates that were checked as dates.
+        """
+        spans = list(spared)
+        for number in find_numbers(text):
+            if not number.is_plain or any(start < number.end and number.start < end for start, end in spans):
+                continue
+            written = text[number.start : number.end]
+            if _is_part_of_name(text, number.start, number.end) and self._has_piece(fold(written)):
+                continue
+            if self._values.isdisjoint(readings(number)):
+                return written
+        return None
+
+    def shares_words(self, text: str) -> bool:
+        """Whether a text has a word of content in common with what was read; the names of speakers don't count.
+
+        A paraphrase in wholly other words is not told from an invention.
+        """
+        content = content_words(text) - self._of_speakers
+        return not content or not content.isdisjoint(self._content)
+
+    def overlap(self, text: str) -> float:
+        """The share of a text's words of content that the read texts have, 0-1; 0 when it has none."""
+        content = content_words(text) - self._of_speakers
+        return len(content & self._content) / len(content) if content else 0.0
+
+    def _is_known(self, token: str, *, begins: bool) -> bool:
+        folded = fold(token)
+        if folded in _SPOKEN_OF or folded in _CALENDAR:
+            return True
+        if begins and token[1:].islower() and (folded in _OPENERS or self.ordinary(folded)):
+            return True
+        if self.holds(token):
+            return True
+        return begins and token[1:].islower() and stem(folded) in self._content
+
+    def _has_piece(self, piece: str) -> bool:
+        forms = {piece, piece.removesuffix("s"), f"{piece}s"} if len(piece) > 3 else {piece}
+        if not forms.isdisjoint(self._pieces):
+            return True
+        return self.wider is not None and self.wider._has_piece(piece)
+
+    def _has_run(self, compact: str) -> bool:
+        return compact in self._compact or (self.wider is not None and self.wider._has_run(compact))
+
+    def _has_phrase(self, phrase: str) -> bool:
+        return f" {phrase} " in self._spaced or (self.wider is not None and self.wider._has_phrase(phrase))
+
+    def _has_other_writing(self, folded: str) -> bool:
+        return any(
+            self._has_run(other) if _CJK.search(other) else self._has_phrase(other)
+            for other in _writings().get(folded, ())
+        )
+
+    @cached_property
+    def _folded(self) -> str:
+        return fold("\n".join((*self.words, *self.speakers, *self.names)))
+
+    @cached_property
+    def _compact(self) -> str:
+        return "".join(self._folded.split())
+
+    @cached_property
+    def _spaced(self) -> str:
+        return f" {' '.join(_TOKEN.findall(self._folded))} "
+
+    @cached_property
+    def _pieces(self) -> frozenset[str]:
+        return frozenset(_PIECE.findall(self._folded)) | {
+            piece for token in _TOKEN.findall(self._folded) for piece in (token, token.replace(".", ""))
+        }
+
+    @cached_property
+    def _values(self) -> frozenset[str]:
+        return frozenset(value for text in self.words for number in find_numbers(text) for value in readings(number))
+
+    @cached_property
+    def _of_speakers(self) -> frozenset[str]:
+        return frozenset(word for speaker in self.speakers for word in content_words(speaker))
+
+    @cached_property
+    def _content(self) -> frozenset[str]:
+        return frozenset(word for text in self.words for word in content_words(text))
+
+
+def content_words(text: str) -> set[str]:
+    """The stems of a text's words that carry meaning; of Chinese and the like, pairs of characters."""
+    folded = fold(text)
+    words = {
+        stem(token)
+        for token in _TOKEN.findall(_CJK_RUN.sub(" ", folded))
+        if token not in _NO_CONTENT and not token.isdigit() and len(token) > 1
+    }
+    for run in _CJK_RUN.findall(folded):
+        words |= {run[at : at + 2] for at in range(len(run) - 1) if not _HAN_STOP.issuperset(run[at : at + 2])}
+    return words
+
+
+def _capitals(text: str) -> Iterable[tuple[str, bool]]:
+    """The tokens that are written like names or codes, and whether each begins a sentence."""
+    for match in _TOKEN.finditer(text):
+        token = match[0]
+        is_code = any(sign.isdigit() for sign in token) and any(sign.isalpha() and sign.isascii() for sign in token)
+        if any(sign.isupper() for sign in token) or (is_code and not _is_quantity(token)):
+            yield token, _BEGINS.search(text, 0, match.start()) is not None
+
+
+_QUANTITY = re.compile(
+    r"\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s|[ap]m|x|k|m|km|kg|cm|mm|mg|g|ml|l|h|min|gb|mb|tb|w|%)?(?:-\w+)*",
+    re.I,
+)
+
+
+def _is_quantity(token: str) -> bool:
+    return _QUANTITY.fullmatch(token) is not None or bool(_CJK.search(token))
+
+
+def _is_part_of_name(text: str, start: int, end: int) -> bool:
+    """Whether a number stands in a code such as GPT-4 or v2.0."""
+    before, after = text[start - 1 : start], text[end : end + 1]
+    return bool(re.match(r"[A-Za-z_-]", before)) or bool(re.match(r"[A-Za-z_-]", after))
+
+
+@lru_cache(maxsize=1)
+def _writings() -> dict[str, tuple[str, ...]]:
+    found: dict[str, set[str]] = {}
+    for one, other in (*ABBREVIATIONS.items(), *HAN_PLACES.items()):
+        found.setdefault(one, set()).add(other)
+        found.setdefault(other, set()).add(one)
+    return {name: tuple(sorted(others)) for name, others in found.items()}

@@ -1,0 +1,345 @@
+"""From what a model says to facts that the lines bear out. Pure and blocking."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from hindsight_server.domain.grounding import Evidence, Ordinary, content_words, fold
+from hindsight_server.domain.grounding_times import (
+    claimed,
+    happened,
+    matching,
+    quoted,
+    times_told,
+    untold,
+    written_out,
+)
+from hindsight_server.domain.labels import LABEL_TYPE, read_labels
+from hindsight_server.domain.model import EntityMention, ExtractedFact, Extraction, FactType, Interval, RetainItem
+from hindsight_server.domain.time import TimeMention
+from hindsight_server.engine.extract.answers import ModelFact
+from hindsight_server.engine.extract.orders import gives_orders
+from hindsight_server.engine.extract.passages import Line, Passage
+from hindsight_server.engine.extract.types import Dropped
+from hindsight_server.ports.extractor import ExtractionOptions
+
+NamesIn = Callable[[str], Iterable[str]]
+"""The names in a text, found by rules."""
+
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_AGENT_ROLES = frozenset({"assistant", "tool"})
+_OWN = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|me|my|mine|we|our|us)\b|我", re.IGNORECASE)
+_OTHERS = re.compile(r"\b(?:you|your|yours|he|she|they|him|her|his|their|them|it|who)\b|你|您|他|她", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Source:
+    """An item, its turns and chunks, and the facts that the built-in extractor made of it."""
+
+    item: RetainItem
+    extraction: Extraction
+    options: ExtractionOptions
+    ordinary: Ordinary
+    names_in: NamesIn
+
+    @cached_property
+    def document(self) -> Evidence:
+        """Where the names of a fact may stand besides its own passage."""
+        item = self.item
+        told = [item.content, item.context or "", *item.metadata.values(), *(one.name for one in item.entities)]
+        return Evidence(words=(), names=told, speakers=self.speakers, ordinary=self.ordinary)
+
+    @cached_property
+    def speakers(self) -> tuple[str, ...]:
+        return tuple({turn.speaker: None for turn in self.extraction.turns if turn.speaker})
+
+    @cached_property
+    def builtin(self) -> dict[tuple[int, int], list[ExtractedFact]]:
+        """The built-in facts of each chunk and turn."""
+        found: defaultdict[tuple[int, int], list[ExtractedFact]] = defaultdict(list)
+        for fact in self.extraction.facts:
+            found[fact.chunk_index, fact.turn_index].append(fact)
+        return dict(found)
+
+
+@dataclass(slots=True)
+class Checked:
+    """The facts of a passage that hold, with their numbers in the model's answer, and what does not hold.
+
+    Args:
+        lost_turns: turns of which every fact was dropped.
+        missing_names: names that stand nowhere in the evidence.
+    """
+
+    facts: list[tuple[int, ExtractedFact]] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    lost_turns: set[int] = field(default_factory=set)
+    missing_names: set[str] = field(default_factory=set)
+
+
+class PassageCheck:
+    """Checks the facts that a model read in one passage.
+
+    Args:
+        known: further names that may stand in facts: other names of somebody who is named.
+
+    Attributes:
+        evidence: what the facts may rest on.
+    """
+
+    def __init__(self, source: Source, passage: Passage, known: Iterable[str] = ()) -> None:
+        self._source = source
+        self._passage = passage
+        self._ordered = [gives_orders(line.text) for line in passage.lines]
+        usable = [line for line, orders in zip(passage.lines, self._ordered, strict=True) if not orders]
+        self.evidence = Evidence(
+            words=[line.text for line in usable],
+            names=[passage.before, *known],
+            speakers=source.speakers,
+            wider=source.document,
+            ordinary=source.ordinary,
+        )
+        self._told = [times_told(line.text, line.turn.timestamp) for line in passage.lines]
+        self._all_told = [
+            mention for told, orders in zip(self._told, self._ordered, strict=True) if not orders for mention in told
+        ]
+
+    @property
+    def turns_with_orders(self) -> set[int]:
+        return {line.turn.index for line, orders in zip(self._passage.lines, self._ordered, strict=True) if orders}
+
+    def check(self, given: Iterable[ModelFact | None]) -> Checked:
+        """The facts that hold, and why the others don't."""
+        checked = Checked()
+        seen: set[str] = set()
+        lost: set[int] = set()
+        for fact in given:
+            if fact is None:
+                checked.dropped.append(Dropped("empty", ""))
+                continue
+            at = self._seat(fact)
+            made = self._fact(fact, at, checked)
+            if isinstance(made, Dropped):
+                checked.dropped.append(made)
+                lost.add(self._passage.lines[at].turn.index)
+            elif fold(made.text) in seen:
+                checked.dropped.append(Dropped("repeated", made.text))
+            else:
+                seen.add(fold(made.text))
+                checked.facts.append((fact.number, made))
+        checked.lost_turns = lost - {fact.turn_index for _, fact in checked.facts}
+        return checked
+
+    def _seat(self, fact: ModelFact) -> int:
+        """The line that a fact was read in: the one that the model names, unless another bears much more of it."""
+        said = content_words(" ".join((fact.what, fact.where, fact.why))) - self._speaker_words
+        shares = [len(said & words) for words in self._line_words]
+        best = max(range(len(shares)), key=lambda at: (shares[at], -at))
+        at = fact.line - 1
+        return at if 0 <= at < len(shares) and 2 * shares[at] >= shares[best] and shares[at] else best
+
+    @cached_property
+    def _line_words(self) -> list[set[str]]:
+        return [content_words(line.text) for line in self._passage.lines]
+
+    @cached_property
+    def _speaker_words(self) -> set[str]:
+        return {word for speaker in self._source.speakers for word in content_words(speaker)}
+
+    def _fact(self, fact: ModelFact, at: int, checked: Checked) -> ExtractedFact | Dropped:
+        line = self._passage.lines[at]
+        if self._ordered[at]:
+            return Dropped("orders", fact.what)
+        problem = self._problem(fact.what, line, fact.entities, checked) or self._wrong_speaker(fact, line)
+        if problem is None and fact.who and self._missing_name(fact.who, fact.entities, checked) is not None:
+            problem = "name"
+        if problem is not None:
+            return Dropped(problem, fact.what)
+        mention = self._mention(fact, at)
+        if (fact.start or fact.time_words) and not _agrees(fact, mention, line):
+            checked.dropped.append(Dropped("part_date", fact.time_words or fact.start))
+        text = self._text(fact, line, happened(mention), checked)
+        return self._made(fact, line, text, happened(mention))
+
+    def _problem(
+        self, text: str, line: Line, entities: Sequence[EntityMention], checked: Checked, *, optional: bool = False
+    ) -> str | None:
+        """What of a text the lines don't bear out; None when they bear it all out."""
+        if self._missing_name(text, entities, checked) is not None:
+            return "name"
+        times = times_told(text, line.turn.timestamp)
+        if untold(text, line.turn.timestamp, self._all_told) is not None:
+            return "date"
+        if self.evidence.missing_number(text, [(mention.start, mention.end) for mention in times]) is not None:
+            return "number"
+        if not self.evidence.shares_words(text) and not (optional and times):
+            return "words"
+        return None
+
+    def _missing_name(self, text: str, entities: Sequence[EntityMention], checked: Checked) -> str | None:
+        names = [mention.name for mention in entities]
+        if _CJK.search(text):
+            names += self._source.names_in(text)
+        missing = self.evidence.missing_name(text, names)
+        if missing is not None:
+            checked.missing_names.add(missing)
+        return missing
+
+    def _wrong_speaker(self, fact: ModelFact, line: Line) -> str | None:
+        """Whether a fact tells of one speaker what another said of himself."""
+        own = line.turn.speaker
+        if own is None or not _OWN.search(line.text) or _OTHERS.search(line.text):
+            return None
+        told = fold(f"{fact.what} {fact.who}")
+        if _stands_in(own, told):
+            return None
+        others = (speaker for speaker in self._source.speakers if speaker != own)
+        said = fold(line.text)
+        return "speaker" if any(_stands_in(one, told) and not _stands_in(one, said) for one in others) else None
+
+    def _mention(self, fact: ModelFact, at: int) -> TimeMention | None:
+        """The told time of a fact: the one that its words quote, that its dates mean, or that its sentence names."""
+        line = self._passage.lines[at]
+        for told in (self._told[at], self._all_told):
+            if (mention := quoted(fact.time_words, told)) is not None:
+                return mention
+        zone = line.turn.timestamp.tzinfo if line.turn.timestamp else None
+        interval = claimed(fact.start, fact.end, zone) if zone else claimed(fact.start, fact.end)
+        if interval is not None:
+            for told in (self._told[at], self._all_told):
+                if (mention := matching(interval, told)) is not None:
+                    return mention
+        for named in times_told(f"{fact.what} | {fact.when}", line.turn.timestamp):
+            for told in (self._told[at], self._all_told):
+                if (mention := matching(named.interval, told)) is not None:
+                    return mention
+        return None
+
+    def _text(self, fact: ModelFact, line: Line, occurred: Interval | None, checked: Checked) -> str:
+        """The parts that hold, joined; a time is written out where the fact only has a relative one."""
+        parts = [fact.what]
+        for name, part in (("when", fact.when), ("where", fact.where), ("who", fact.who), ("why", fact.why)):
+            if not part:
+                continue
+            problem = self._problem(part, line, (), checked, optional=name == "when")
+            relative = name == "when" and any(one.is_relative for one in times_told(part, line.turn.timestamp))
+            if problem is not None:
+                checked.dropped.append(Dropped(f"part_{problem}", part))
+            elif not relative and not _is_within(part, parts):
+                parts.append(part)
+        if occurred is not None and line.turn.timestamp is not None:
+            said = times_told(" | ".join(parts), line.turn.timestamp)
+            if not any(not one.is_relative and _lies_within(one.interval, occurred) for one in said):
+                parts.insert(1, written_out(occurred, fact.what))
+        return " | ".join(parts)
+
+    def _made(self, fact: ModelFact, line: Line, text: str, occurred: Interval | None) -> ExtractedFact:
+        turn, chunk = line.turn, self._passage.chunk_index
+        builtin = self._source.builtin.get((chunk, turn.index), [])
+        entities = self._entities(fact, text, turn.speaker, builtin)
+        held = {mention.name.casefold() for mention in entities}
+        return ExtractedFact(
+            text=text,
+            fact_type=builtin[0].fact_type if builtin else _type_of(turn.role),
+            chunk_index=chunk,
+            turn_index=turn.index,
+            speaker=turn.speaker,
+            role=turn.role,
+            occurred=occurred,
+            mentioned_at=turn.timestamp,
+            entities=entities,
+            name_links=tuple(
+                link
+                for one in builtin
+                for link in one.name_links
+                if {link.one.casefold(), link.other.casefold()} <= held
+            ),
+            is_question=text.rstrip().endswith(("?", "？")),
+            has_time_expression=bool(times_told(text, turn.timestamp)),
+            start=line.start,
+            end=line.end,
+        )
+
+    def _entities(
+        self, fact: ModelFact, text: str, speaker: str | None, builtin: Sequence[ExtractedFact]
+    ) -> tuple[EntityMention, ...]:
+        """What the caller gave, the labels, and the names that stand in the fact, each once."""
+        options, given = self._source.options, self._source.item.entities
+        found: list[EntityMention] = []
+        if options.free_form:
+            told = fold(text)
+            found += [one for one in fact.entities if fold(one.name) in told and self.evidence.holds(one.name)]
+            found += [
+                mention
+                for one in builtin
+                for mention in one.entities
+                if mention.type != LABEL_TYPE and (mention.name == speaker or fold(mention.name) in told)
+            ]
+        found += [mention for one in builtin for mention in one.entities if mention.type == LABEL_TYPE]
+        found += self._labels(fact)
+        by_name = {mention.name.casefold(): mention for mention in reversed(found)}
+        return (*reversed(by_name.values()), *(one for one in given if one.name.casefold() not in by_name))
+
+    def _labels(self, fact: ModelFact) -> Iterable[EntityMention]:
+        """The labels that the bank's vocabulary has; one of free text must stand in the passage."""
+        labels = {label.path.casefold(): label for label in read_labels(self._source.options.labels)}
+        used: set[str] = set()
+        for key, value in fact.labels:
+            label = labels.get(key.casefold())
+            if label is None or (label.path in used and not label.type.startswith("multi")):
+                continue
+            if label.values:
+                known = next((one for one in label.values if one.casefold() == value.casefold()), None)
+            else:
+                known = value if fold(value) in fold(self._passage.text) else None
+            if known is not None:
+                used.add(label.path)
+                yield EntityMention(name=f"{label.path}:{known}", type=LABEL_TYPE, literal=True, tag=label.is_tag)
+
+
+def annotated(facts: Sequence[ExtractedFact], checked: Checked) -> list[ExtractedFact]:
+    """The facts of a chunk that is kept word for word, with the names, labels and time that the model read in it."""
+    noted = [fact for _, fact in checked.facts]
+    made = []
+    for fact in facts:
+        names = {mention.name.casefold(): mention for one in noted for mention in one.entities}
+        names |= {mention.name.casefold(): mention for mention in fact.entities}
+        told = next((one.occurred for one in noted if one.occurred is not None), None)
+        made.append(replace(fact, entities=tuple(names.values()), occurred=fact.occurred or told))
+    return made
+
+
+def _agrees(fact: ModelFact, mention: TimeMention | None, line: Line) -> bool:
+    if mention is None:
+        return False
+    zone = line.turn.timestamp.tzinfo if line.turn.timestamp else None
+    interval = claimed(fact.start, fact.end, zone) if zone else claimed(fact.start, fact.end)
+    return not fact.start or (interval is not None and matching(interval, [mention]) is not None)
+
+
+def _lies_within(inner: Interval, outer: Interval) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
+def _stands_in(name: str, folded: str) -> bool:
+    wanted = fold(name)
+    if _CJK.search(wanted):
+        return wanted in folded
+    return re.search(rf"(?<![^\W_]){re.escape(wanted)}(?![^\W_])", folded) is not None
+
+
+def _is_within(part: str, parts: Sequence[str]) -> bool:
+    """Whether a part says nothing that the others don't say."""
+    told = fold(" ".join(parts))
+    if fold(part).strip(" .。") in told:
+        return True
+    words = re.findall(r"[^\W_]+", fold(part))
+    return not _CJK.search(part) and set(words) <= set(re.findall(r"[^\W_]+", told))
+
+
+def _type_of(role: str | None) -> FactType:
+    return FactType.EXPERIENCE if role in _AGENT_ROLES else FactType.WORLD

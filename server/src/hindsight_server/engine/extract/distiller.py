@@ -1,0 +1,210 @@
+"""Asking the model chunk by chunk, and putting its facts in the places of the built-in ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from hindsight_server.domain.errors import AnswerTooLong, BadModelAnswer, ModelError, ModelUnavailable
+from hindsight_server.domain.grounding import Ordinary
+from hindsight_server.domain.model import ExtractedFact, Extraction, RetainItem
+from hindsight_server.engine.extract.answers import ModelFact, facts_schema, read_facts
+from hindsight_server.engine.extract.asking import messages
+from hindsight_server.engine.extract.checking import Checked, NamesIn, PassageCheck, Source, annotated
+from hindsight_server.engine.extract.passages import Passage, passages
+from hindsight_server.engine.extract.types import ChunkFailure, Distilled, Dropped
+from hindsight_server.engine.language import CallAbout, LanguageModel
+from hindsight_server.ports.extractor import ExtractionOptions
+from hindsight_server.ports.llm import Usage
+
+Aliases = Callable[[str, Sequence[str]], Awaitable[Iterable[Sequence[str]]]]
+"""For a bank and some names: all names of each entity that is known by one of them."""
+
+_FAILURES_IN_A_ROW = 8
+
+
+@dataclass(slots=True)
+class Outage:
+    """Whether the model has gone away: then the rest is not asked, instead of waiting for one time-out after another.
+
+    One is shared by all that is asked in one piece of work.
+    """
+
+    failures: int = 0
+
+    @property
+    def lasts(self) -> bool:
+        return self.failures >= _FAILURES_IN_A_ROW
+
+
+@dataclass(slots=True)
+class _Chunk:
+    """What became of a chunk."""
+
+    facts: list[tuple[int, ExtractedFact]] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    kept_turns: set[int] = field(default_factory=set)
+    usage: Usage = field(default_factory=Usage)
+    failure: ChunkFailure | None = None
+
+
+class Distiller:
+    """Has a model read items for facts.
+
+    Args:
+        model: the model to ask; it bounds how many chunks are read at the same time.
+        ordinary: whether a lower-case word that begins a sentence with a capital is no name by itself.
+        names_in: the names in a text, found by rules; asked for scripts without capitals.
+        aliases: other names of those who are named; None when none are known.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        *,
+        ordinary: Ordinary = lambda word: False,
+        names_in: NamesIn = lambda text: (),
+        aliases: Aliases | None = None,
+    ) -> None:
+        self._model = model
+        self._ordinary = ordinary
+        self._names_in = names_in
+        self._aliases = aliases
+
+    async def distil(
+        self,
+        item: RetainItem,
+        options: ExtractionOptions,
+        extraction: Extraction,
+        about: CallAbout,
+        outage: Outage | None = None,
+    ) -> Distilled:
+        """Read an item's chunks, all at once as far as the model allows. Never raises for anything that a model does.
+
+        Chunks without built-in facts (noise, or known already) are not read.
+
+        Args:
+            extraction: the built-in extractor's.
+            about: for the request log.
+        """
+        outage = outage or Outage()
+        wanted = frozenset(fact.chunk_index for fact in extraction.facts)
+        source = Source(item, extraction, options, self._ordinary, self._names_in)
+        read = await asyncio.to_thread(passages, item, extraction, wanted)
+        chunks = await asyncio.gather(*(self._chunk(source, passage, about, outage) for passage in read))
+        by_index = {passage.chunk_index: chunk for passage, chunk in zip(read, chunks, strict=True)}
+        usage = Usage()
+        for chunk in chunks:
+            usage += chunk.usage
+        return Distilled(
+            extraction=_joined(source, by_index, usage),
+            dropped=tuple(dropped for chunk in chunks for dropped in chunk.dropped),
+            failures=tuple(chunk.failure for chunk in chunks if chunk.failure is not None),
+            usage=usage,
+        )
+
+    async def _chunk(self, source: Source, passage: Passage, about: CallAbout, outage: Outage) -> _Chunk:
+        chunk = _Chunk()
+        try:
+            await self._read(source, passage, about, outage, chunk)
+        except ModelError as error:
+            chunk.facts.clear()
+            passes = isinstance(error, ModelUnavailable | BadModelAnswer)
+            chunk.failure = ChunkFailure(passage.chunk_index, str(error), passes)
+        return chunk
+
+    async def _read(self, source: Source, passage: Passage, about: CallAbout, outage: Outage, chunk: _Chunk) -> None:
+        """Read a passage, in halves when the answer gets too long."""
+        try:
+            given = await self._ask(source, passage, about, outage, chunk)
+        except AnswerTooLong:
+            halves = passage.halves()
+            if halves is None:
+                raise
+            for half in halves:
+                await self._read(source, half, about, outage, chunk)
+            return
+        checked, orders = await self._checked(source, passage, about.bank_id, given)
+        first = max((number for number, _ in chunk.facts), default=-1) + 1
+        chunk.facts += [
+            (first + number, replace(fact, caused_by=tuple(first + cause for cause in _causes(given, number))))
+            for number, fact in checked.facts
+        ]
+        chunk.dropped += checked.dropped
+        chunk.kept_turns |= checked.lost_turns | orders
+        if not checked.facts and any(not one.reason.startswith(("part_", "empty")) for one in checked.dropped):
+            chunk.kept_turns |= {line.turn.index for line in passage.lines}
+
+    async def _ask(
+        self, source: Source, passage: Passage, about: CallAbout, outage: Outage, chunk: _Chunk
+    ) -> list[ModelFact | None]:
+        if outage.lasts:
+            raise ModelUnavailable("The model did not answer several times in a row; the chunk was not sent.")
+        asked = messages(source.item, source.options, passage)
+        try:
+            answer = await self._model.structured(asked, facts_schema(), about=about)
+        except ModelUnavailable:
+            outage.failures += 1
+            raise
+        outage.failures = 0
+        chunk.usage += answer.usage
+        return read_facts(answer.value)
+
+    async def _checked(
+        self, source: Source, passage: Passage, bank_id: str, given: list[ModelFact | None]
+    ) -> tuple[Checked, set[int]]:
+        """What of the answer holds, and the turns with orders in them."""
+
+        def check(known: Sequence[str] = ()) -> tuple[Checked, set[int]]:
+            checks = PassageCheck(source, passage, known)
+            return checks.check(given), checks.turns_with_orders
+
+        checked, orders = await asyncio.to_thread(check)
+        if checked.missing_names and self._aliases is not None:
+            known = await self._known(source, passage, bank_id, sorted(checked.missing_names))
+            if known:
+                return await asyncio.to_thread(check, known)
+        return checked, orders
+
+    async def _known(self, source: Source, passage: Passage, bank_id: str, missing: Sequence[str]) -> list[str]:
+        """Names of those who are named in the passage or its document by another name."""
+        assert self._aliases is not None
+        near = PassageCheck(source, passage).evidence
+        known: list[str] = []
+        for names in await self._aliases(bank_id, missing):
+            if any(near.holds(name) for name in names if name not in missing):
+                known += names
+        return known
+
+
+def _causes(given: Sequence[ModelFact | None], number: int) -> tuple[int, ...]:
+    fact = given[number]
+    return () if fact is None else tuple(cause for cause in fact.caused_by if cause != number)
+
+
+def _joined(source: Source, chunks: dict[int, _Chunk], usage: Usage) -> Extraction:
+    """The facts of all chunks in the order of the text."""
+    made: list[ExtractedFact] = []
+    for index in sorted({fact.chunk_index for fact in source.extraction.facts}):
+        builtin = [fact for fact in source.extraction.facts if fact.chunk_index == index]
+        chunk = chunks.get(index)
+        if chunk is None or chunk.failure is not None:
+            made += builtin
+        elif source.options.mode == "verbatim":
+            made += annotated(builtin, Checked(facts=chunk.facts))
+        else:
+            made += _of_chunk(chunk, builtin, len(made))
+    return replace(
+        source.extraction, facts=tuple(made), input_tokens=usage.input_tokens, output_tokens=usage.output_tokens
+    )
+
+
+def _of_chunk(chunk: _Chunk, builtin: Sequence[ExtractedFact], before: int) -> list[ExtractedFact]:
+    """A chunk's facts, the model's and the built-in ones that stay, with their causes as places in the extraction."""
+    kept = [(None, fact) for fact in builtin if fact.turn_index in chunk.kept_turns]
+    every = sorted((*chunk.facts, *kept), key=lambda one: (one[1].turn_index, one[1].start))
+    place = {number: before + at for at, (number, _) in enumerate(every) if number is not None}
+    return [
+        replace(fact, caused_by=tuple(place[cause] for cause in fact.caused_by if cause in place)) for _, fact in every
+    ]

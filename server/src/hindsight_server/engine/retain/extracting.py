@@ -1,0 +1,175 @@
+"""The facts of items: by the built-in extractor, and by a language model where there is one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hindsight_server.domain.model import FactState
+from hindsight_server.engine.attachments.attaching import Attaching
+from hindsight_server.engine.extract import Distilled, Distiller, Outage
+from hindsight_server.engine.extract.asking import prompt_version
+from hindsight_server.engine.indexing import Indexer
+from hindsight_server.engine.language import CallAbout
+from hindsight_server.engine.offload import offloaded
+from hindsight_server.engine.retain.prepare import (
+    Extracted,
+    Part,
+    extract,
+    index,
+    stored_chunks,
+    texts_to_encode,
+    with_encodings,
+)
+from hindsight_server.ports.extractor import Extractor
+from hindsight_server.ports.llm import Usage
+from hindsight_server.ports.records import DocumentWrite
+
+_AT_ONCE = 200  # items; between two such slices a cancelled request stops
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A document with chunks that the model could not be used for. `passes`: a later try may succeed."""
+
+    document_id: str
+    chunks: int
+    error: str
+    passes: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """Documents ready to be stored, and how their facts were come by.
+
+    Args:
+        dropped: facts of the model that were not kept, by reason.
+        unread: documents whose words stand in for facts that the model did not give.
+        unencoded: facts without a vector, because no model could encode them.
+    """
+
+    documents: tuple[DocumentWrite, ...]
+    usage: Usage = field(default_factory=Usage)
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    unread: tuple[Unread, ...] = ()
+    unencoded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Parts that have been read, by a model or without, but not yet indexed."""
+
+    extracted: tuple[Extracted, ...]
+    distilled: tuple[Distilled | None, ...]
+
+
+class Extracting:
+    """Turns parts into documents with facts.
+
+    Attributes:
+        distiller: reads chunks with a language model; None leaves all to the extractor.
+        attaching: checks, keeps and reads attachments; None refuses them.
+    """
+
+    def __init__(self, extractor: Extractor, indexer: Indexer) -> None:
+        self._extractor = extractor
+        self._indexer = indexer
+        self.distiller: Distiller | None = None
+        self.attaching: Attaching | None = None
+
+    def reader(self, mode: str) -> str:
+        """The prompt with which chunks are read in a mode; empty where no model reads them."""
+        return "" if self.distiller is None or mode == "chunks" else prompt_version(mode)
+
+    def is_read(self, part: Part) -> bool:
+        """Whether a model reads the part."""
+        return self.distiller is not None and bool(part.options.reader)
+
+    def possible(self, part: Part) -> Part:
+        """The part as it can be extracted now: without the model, if there is none any more."""
+        if self.distiller is not None or not part.options.reader:
+            return part
+        return replace(part, options=replace(part.options, reader="", mission="", instructions=""))
+
+    async def filled(self, bank_id: str, parts: Sequence[Part], operation_id: str | None = None) -> list[Part]:
+        """The parts with what can be read in their attachments."""
+        return list(parts) if self.attaching is None else await self.attaching.filled(bank_id, parts, operation_id)
+
+    async def pending(self, parts: Sequence[Part]) -> Prepared:
+        """The parts' own words, without vectors, which hold the place until a job extracts them."""
+        documents: list[DocumentWrite] = []
+        for found in await self._found(parts):
+            documents += await asyncio.to_thread(index, found, self._indexer, FactState.PENDING)
+        return Prepared(documents=tuple(documents))
+
+    async def prepared(
+        self, bank_id: str, parts: Sequence[Part], *, operation_id: str | None = None, outage: Outage | None = None
+    ) -> Prepared:
+        """The parts with facts and vectors."""
+        about = CallAbout(bank_id=bank_id, purpose="retain", operation_id=operation_id)
+        return await self.indexed([await self.read(parts, about, outage or Outage())])
+
+    async def read(self, parts: Sequence[Part], about: CallAbout, outage: Outage) -> Read:
+        """The parts with facts: extracted in worker threads a slice at a time, then read by the model, all at once."""
+        extracted = [one for found in await self._found(parts) for one in found]
+        if self.distiller is None or not any(one.part.options.reader for one in extracted):
+            return Read(tuple(extracted), (None,) * len(extracted))
+        distilled = await asyncio.gather(*(self._distilled(one, about, outage) for one in extracted))
+        return Read(tuple(extracted), tuple(distilled))
+
+    async def indexed(self, reads: Iterable[Read]) -> Prepared:
+        """What was read, with words and vectors to be found by."""
+        extracted: list[Extracted] = []
+        unread: list[Unread] = []
+        dropped: Counter[str] = Counter()
+        usage = Usage()
+        for read in reads:
+            for one, distilled in zip(read.extracted, read.distilled, strict=True):
+                if distilled is None:
+                    extracted.append(one)
+                    continue
+                extracted.append(replace(one, extraction=distilled.extraction, unread=distilled.failed_chunks))
+                dropped.update(loss.reason for loss in distilled.dropped)
+                usage += distilled.usage
+                if distilled.failures:
+                    unread.append(_unread(one, distilled))
+        documents: list[DocumentWrite] = []
+        for start in range(0, len(extracted), _AT_ONCE):
+            documents += await asyncio.to_thread(index, extracted[start : start + _AT_ONCE], self._indexer)
+        documents, unencoded = await self._encoded(documents)
+        return Prepared(
+            documents=tuple(documents), usage=usage, dropped=dropped, unread=tuple(unread), unencoded=unencoded
+        )
+
+    async def _found(self, parts: Sequence[Part]) -> list[list[Extracted]]:
+        stored = stored_chunks(parts)
+        return [
+            await asyncio.to_thread(extract, parts[start : start + _AT_ONCE], self._extractor, stored)
+            for start in range(0, len(parts), _AT_ONCE)
+        ]
+
+    async def _distilled(self, one: Extracted, about: CallAbout, outage: Outage) -> Distilled | None:
+        options = one.part.options
+        if self.distiller is None or not options.reader:
+            return None
+        return await self.distiller.distil(one.part.checked.item, options, one.extraction, about, outage)
+
+    async def _encoded(self, documents: Sequence[DocumentWrite]) -> tuple[list[DocumentWrite], int]:
+        """The documents with vectors, and the number of facts that got none because the model is away."""
+        count = sum(len(document.facts) for document in documents)
+        texts = await offloaded(count, lambda: texts_to_encode(documents))
+        encodings = await self._indexer.encode(texts)
+        encoded = await offloaded(count, lambda: with_encodings(documents, encodings))
+        return encoded, sum(encoding is None for encoding in encodings)
+
+
+def _unread(one: Extracted, distilled: Distilled) -> Unread:
+    failures = distilled.failures
+    return Unread(
+        one.part.checked.item.document_id,
+        len(failures),
+        failures[0].error,
+        any(failure.passes for failure in failures),
+    )

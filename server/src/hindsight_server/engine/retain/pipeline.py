@@ -1,0 +1,134 @@
+"""A job of many documents: read by the model side by side, each batch stored as soon as it is ready."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hindsight_server.domain.errors import StaleDocument
+from hindsight_server.engine.extract import Outage
+from hindsight_server.engine.language import CallAbout
+from hindsight_server.engine.retain.extracting import Extracting, Read
+from hindsight_server.engine.retain.outcome import added, result_of
+from hindsight_server.engine.retain.prepare import Part
+from hindsight_server.ports.clock import Clock
+from hindsight_server.ports.records import Operation, RetainWrite
+from hindsight_server.ports.store import Store
+
+_IN_FLIGHT = 256  # documents that are being read or wait to be stored
+_STORED_AT_ONCE = 32  # documents; encoding so many takes less time than reading them
+
+
+class Pipeline:
+    """Reads and stores the documents of one job.
+
+    What is stored is finished: after a crash only the rest is read. The operation tells how far it is.
+    """
+
+    def __init__(self, store: Store, extracting: Extracting, clock: Clock) -> None:
+        self._store = store
+        self._extracting = extracting
+        self._clock = clock
+        self._room = asyncio.Semaphore(_IN_FLIGHT)
+        self._ready: asyncio.Queue[Read | None] = asyncio.Queue()
+        self._stale = False
+
+    async def run(self, operation: Operation, parts: Sequence[Part], outage: Outage) -> dict[str, Any]:
+        """Do the job; its result, which is stored with it unless chunks could not be read.
+
+        Raises:
+            StaleDocument: a document changed meanwhile; the others are stored.
+            NotFound, Conflict: the job was deleted or cancelled.
+        """
+        documents: defaultdict[str, list[Part]] = defaultdict(list)
+        for part in parts:
+            documents[part.checked.item.document_id].append(part)
+        so_far: Mapping[str, Any] = (operation.result or {}).get("read", {})
+        progress = _Progress(operation, so_far, self._clock)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._read_all(operation, list(documents.values()), outage))
+            storing = tasks.create_task(self._store_all(progress))
+        if self._stale:
+            raise StaleDocument("Documents changed while they were being extracted.")
+        result = storing.result()
+        if not result.get("failed_documents"):
+            await self._write(replace(operation, result=result), [], goes_on=False)
+        return result
+
+    async def _read_all(self, operation: Operation, documents: Sequence[Sequence[Part]], outage: Outage) -> None:
+        about = CallAbout(bank_id=operation.bank_id, purpose="retain", operation_id=operation.operation_id)
+        async with asyncio.TaskGroup() as tasks:
+            for parts in documents:
+                await self._room.acquire()
+                tasks.create_task(self._read(parts, about, outage))
+        await self._ready.put(None)
+
+    async def _read(self, parts: Sequence[Part], about: CallAbout, outage: Outage) -> None:
+        await self._ready.put(await self._extracting.read(parts, about, outage))
+
+    async def _store_all(self, progress: _Progress) -> dict[str, Any]:
+        more = True
+        while more:
+            batch: list[Read] = []
+            while len(batch) < _STORED_AT_ONCE and (not batch or not self._ready.empty()):
+                read = await self._ready.get()
+                if read is None:
+                    more = False
+                    break
+                batch.append(read)
+            if batch:
+                await self._store_batch(batch, progress)
+                for _ in batch:
+                    self._room.release()
+        return dict(progress.result)
+
+    async def _store_batch(self, batch: Sequence[Read], progress: _Progress) -> None:
+        prepared = await self._extracting.indexed(batch)
+        result = progress.after(result_of(prepared))
+        try:
+            await self._write(progress.told(result), prepared.documents, goes_on=True)
+        except StaleDocument:
+            if len(batch) == 1:
+                self._stale = True
+                return
+            for one in batch:
+                await self._store_batch([one], progress)
+        else:
+            progress.result = result
+
+    async def _write(self, operation: Operation, documents: Sequence[Any], *, goes_on: bool) -> None:
+        await self._store.retain(
+            RetainWrite(
+                bank_id=operation.bank_id,
+                documents=tuple(documents),
+                now=self._clock.now(),
+                operation=operation,
+                finishes=operation.operation_id,
+                goes_on=goes_on,
+            )
+        )
+
+
+class _Progress:
+    """How far a job is."""
+
+    def __init__(self, operation: Operation, so_far: Mapping[str, Any], clock: Clock) -> None:
+        self.result: Mapping[str, Any] = dict(so_far)
+        self._operation = operation
+        self._clock = clock
+
+    def after(self, more: Mapping[str, Any]) -> dict[str, Any]:
+        return added(self.result, more)
+
+    def told(self, result: Mapping[str, Any]) -> Operation:
+        """The operation with its progress: what is there of it, and what was done so far."""
+        at = {
+            "stage": "extracting",
+            "at": self._clock.now().isoformat(),
+            "processed": len(result["document_ids"]),
+            "total": self._operation.items_count,
+        }
+        return replace(self._operation, result={"progress": at, "read": dict(result)})

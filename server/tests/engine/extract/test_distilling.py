@@ -1,0 +1,150 @@
+"""Retain with a scripted language model, over the real store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hindsight_server.domain.errors import ModelRefused, ModelUnavailable
+from hindsight_server.domain.model import FactType
+from hindsight_server.engine.retain import ItemInput
+from hindsight_server.ports.llm import ChatReply
+from hindsight_server.ports.records import FactFilter
+
+from .conftest import Reading, fact, facts
+
+Read = Callable[..., Reading]
+
+
+@pytest.mark.feature("R8")
+async def test_facts_are_narrative_dated_and_tied_to_their_turn(reading: Read) -> None:
+    read = reading(
+        [
+            facts(
+                fact(
+                    "Ann moved to Oslo with her two kids.",
+                    2,
+                    when="last Friday",
+                    why="a new job at Equinor",
+                    time_words="last Friday",
+                    entities=[{"name": "Oslo", "type": "LOCATION"}, {"name": "Equinor", "type": "ORGANIZATION"}],
+                )
+            )
+        ]
+    )
+    text = "Bob: How was the week?\nAnn: I moved to Oslo with my two kids last Friday, I got a new job at Equinor."
+    await read.engine.retain("b", [ItemInput(content=text, timestamp="2023-05-08T14:00:00Z")])
+    (only,) = (await read.engine.memories.list("b", FactFilter(), 10)).items
+    assert only.text == "Ann moved to Oslo with her two kids. | 5 May 2023 | a new job at Equinor"
+    assert only.occurred_start is not None
+    assert only.occurred_start.date().isoformat() == "2023-05-05"
+    assert (only.turn_index, only.speaker, only.fact_type) == (1, "Ann", FactType.WORLD)
+    assert {"Oslo", "Equinor", "Ann"} <= set(only.entities)
+
+
+async def test_what_the_text_does_not_bear_out_is_dropped_and_counted(reading: Read) -> None:
+    read = reading(
+        [
+            facts(
+                fact("Ann moved to Oslo."),
+                fact("Ann met Victor in Oslo."),
+                fact("Ann moved to Oslo in 1999."),
+                fact("Ann has three kids in Oslo."),
+                fact("Ann hates spiders."),
+                fact("Ann moved to Oslo."),
+                {"line": 1},
+            )
+        ]
+    )
+    outcome = await read.engine.retain("b", [ItemInput(content="Ann: I moved to Oslo with my two kids.")])
+    assert await read.engine.texts("b") == ["Ann moved to Oslo."]
+    assert outcome.dropped_facts == {"date": 1, "empty": 1, "name": 1, "number": 1, "repeated": 1, "words": 1}
+    assert (outcome.input_tokens, outcome.output_tokens) == (10, 5)
+
+
+async def test_a_turn_that_lost_all_its_facts_stays_as_it_was_said(reading: Read) -> None:
+    read = reading([facts(fact("Ann moved to Paris."), fact("Ben sold the car.", 2))])
+    await read.engine.retain("b", [ItemInput(content="Ann: I moved to Oslo last year.\nBen: I sold the car today.")])
+    assert sorted(await read.engine.texts("b")) == ["Ann: I moved to Oslo last year.", "Ben sold the car."]
+
+
+async def test_no_facts_is_a_success_that_can_be_seen(reading: Read) -> None:
+    read = reading([facts()])
+    outcome = await read.engine.retain("b", [ItemInput(content="Ann: Let us see what comes of it, then.")])
+    assert (outcome.fact_count, outcome.no_fact_documents, outcome.failed_documents) == (0, 1, ())
+    assert await read.engine.texts("b") == []
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [ModelUnavailable("away"), ModelRefused("no such model"), "I would rather not.", ChatReply(text='{"nothing": 1}')],
+)
+async def test_a_chunk_that_fails_stays_as_it_was_said_and_is_read_again(
+    reading: Read, failure: Exception | str
+) -> None:
+    answers = [failure, failure, facts(fact("Ann moved to Oslo."))]
+    read = reading(answers[1:] if isinstance(failure, Exception) else answers)
+    outcome = await read.engine.retain("b", [ItemInput(content="Ann: I moved to Oslo.", document_id="d")])
+    assert outcome.failed_documents == ("d",)
+    assert await read.engine.texts("b") == ["Ann: I moved to Oslo."]
+    read.engine.clock.forward(60)
+    await read.engine.jobs.run_until_idle()
+    assert await read.engine.texts("b") == ["Ann moved to Oslo."]
+    (job,) = (await read.engine.operations.list("b")).items
+    assert (job.status, job.error) == ("completed", None)
+
+
+async def test_an_answer_that_is_too_long_splits_the_chunk(reading: Read) -> None:
+    lines = [f"Ann: I bought lamp number {n} in Oslo, a fine one with a shade of green glass." for n in range(8)]
+
+    def answer(request: object) -> object:
+        asked = request.messages[-1].text  # type: ignore[attr-defined]
+        shown = [line for line in asked.splitlines() if line.startswith("[")]
+        if len(shown) > 2:
+            return ChatReply(text='{"facts": [', truncated=True)
+        return facts(*(fact(f"Ann bought lamp number {line.split('number ')[1].split()[0]}.", at) for at, line in
+                       enumerate(shown, start=1)))  # fmt: skip
+
+    read = reading(answer)
+    outcome = await read.engine.retain("b", [ItemInput(content="\n".join(lines))])
+    assert outcome.failed_documents == ()
+    assert sorted(await read.engine.texts("b")) == [f"Ann bought lamp number {n}." for n in range(8)]
+
+
+async def test_an_async_retain_is_readable_at_once_and_read_by_the_model_later(reading: Read) -> None:
+    read = reading(lambda request: facts(fact("Ann moved to Oslo.")))
+    items = [ItemInput(content=f"Ann: I moved to Oslo, note {n}.", document_id=f"d{n}") for n in range(70)]
+    outcome = await read.engine.retain("b", items, run_async=True)
+    assert len(await read.engine.texts("b", "pending")) == 70
+    await read.engine.jobs.run_until_idle()
+    assert await read.engine.texts("b", "pending") == []
+    assert set(await read.engine.texts("b")) == {"Ann moved to Oslo."}
+    done = await read.engine.operations.status("b", outcome.operation_id or "")
+    assert done.status == "completed"
+    assert done.result is not None
+    assert (done.result["fact_count"], len(done.result["document_ids"])) == (70, 70)
+    assert len(read.provider.requests) == 70
+
+
+async def test_an_async_retain_whose_model_is_away_keeps_the_words_and_is_tried_again(reading: Read) -> None:
+    away = True
+
+    def answer(request: object) -> object:
+        return ModelUnavailable("away") if away else facts(fact("Ann moved to Oslo."))
+
+    read = reading(answer)
+    items = [ItemInput(content=f"Ann: I moved to Oslo, note {n}.", document_id=f"d{n}") for n in range(3)]
+    outcome = await read.engine.retain("b", items, run_async=True)
+    await read.engine.jobs.run_until_idle()
+    waiting = await read.engine.operations.status("b", outcome.operation_id or "")
+    assert waiting.status == "pending"
+    assert waiting.error is not None
+    assert "3 documents" in waiting.error
+    assert await read.engine.texts("b", "valid") == [f"Ann: I moved to Oslo, note {n}." for n in range(3)]
+    away = False
+    read.engine.clock.forward(60)
+    await read.engine.jobs.run_until_idle()
+    done = await read.engine.operations.status("b", outcome.operation_id or "")
+    assert (done.status, done.error) == ("completed", None)
+    assert set(await read.engine.texts("b")) == {"Ann moved to Oslo."}
