@@ -12,6 +12,7 @@
     ├── Overloaded              try again later (HTTP 503, with Retry-After)
     ├── EmbeddingUnavailable    no model for the wanted vector space (HTTP 503)
     ├── ReflectFailed           no answer could be given, and none is made up (HTTP 500)
+    │   └── ReflectTimedOut     there was none in time (HTTP 504)
     ├── ModelError              the language model gave nothing that can be used (HTTP 502)
     │   ├── ModelUnavailable    it did not answer now; a later try may succeed (HTTP 503, with Retry-After)
     │   ├── ModelRefused        the provider refuses the request: key, model name or limits (HTTP 502)
@@ -105,7 +106,11 @@ class EmbeddingUnavailable(HindsightServerError):
 
 
 class ReflectFailed(HindsightServerError):
-    """The memories could not be searched, so that no answer can be given; the text says why."""
+    """No answer can be given: a search failed, or the model gave none that can be used; the text says why."""
+
+
+class ReflectTimedOut(ReflectFailed):
+    """There was no answer in time."""
 
 
 class ModelError(HindsightServerError):

@@ -30,6 +30,7 @@ STATUSES: dict[type[errors.HindsightServerError], int] = {
     errors.EmbeddingUnavailable: 503,
     errors.DataFolderError: 503,
     errors.ReflectFailed: 500,
+    errors.ReflectTimedOut: 504,
     errors.ModelError: 502,
     errors.ModelUnavailable: 503,
     errors.HindsightServerError: 500,

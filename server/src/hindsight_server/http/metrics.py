@@ -8,6 +8,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hindsight_server.engine.reflect import ReflectOutcome
 
 BUCKETS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -31,6 +35,10 @@ class Metrics:
         self._degraded: Counter[str] = Counter()
         self._documents: Counter[str] = Counter()
         self._defended: Counter[tuple[str, str]] = Counter()
+        self._reflect: Counter[str] = Counter()
+        self._tool_calls: Counter[str] = Counter()
+        self._model_calls = 0
+        self._unknown_citations = 0
         self._in_flight = 0
 
     @contextmanager
@@ -57,6 +65,14 @@ class Metrics:
         """Count the documents of a retain, and those of them that gave no fact."""
         self._documents.update(stored=documents - no_facts, no_facts=no_facts)
 
+    def reflected(self, outcome: ReflectOutcome) -> None:
+        """Count what a reflect asked of the language model, and the ids that it cited and nobody had found."""
+        usage = outcome.usage
+        self._reflect.update(input=usage.input_tokens, output=usage.output_tokens, cached=usage.cached_tokens)
+        self._model_calls += len(outcome.model_calls)
+        self._tool_calls.update(call.tool for call in outcome.tool_calls)
+        self._unknown_citations += outcome.unknown_citations
+
     def defended(self, detector: str, action: str) -> None:
         """Count a decision of memory defence."""
         self._defended[detector, action] += 1
@@ -82,6 +98,7 @@ class Metrics:
         lines.append("# TYPE hindsight_memory_defense_total counter")
         for (detector, action), count in sorted(self._defended.items()):
             lines.append(f'hindsight_memory_defense_total{{detector="{detector}",action="{action}"}} {count}')
+        lines += self._reflects()
         times = os.times()
         for kind, name, value in (
             ("gauge", "hindsight_http_requests_in_flight", f"{self._in_flight}"),
@@ -90,6 +107,17 @@ class Metrics:
         ):
             lines += [f"# TYPE {name} {kind}", f"{name} {value}"]
         return "\n".join(lines) + "\n"
+
+    def _reflects(self) -> list[str]:
+        lines = ["# TYPE hindsight_reflect_tokens_total counter"]
+        lines += [f'hindsight_reflect_tokens_total{{kind="{kind}"}} {n}' for kind, n in sorted(self._reflect.items())]
+        lines.append("# TYPE hindsight_reflect_tool_calls_total counter")
+        lines += [f'hindsight_reflect_tool_calls_total{{tool="{t}"}} {n}' for t, n in sorted(self._tool_calls.items())]
+        lines.append("# TYPE hindsight_reflect_model_calls_total counter")
+        lines.append(f"hindsight_reflect_model_calls_total {self._model_calls}")
+        lines.append("# TYPE hindsight_reflect_unknown_citations_total counter")
+        lines.append(f"hindsight_reflect_unknown_citations_total {self._unknown_citations}")
+        return lines
 
     def _histogram(self, operation: str, total: float) -> list[str]:
         name, label = "hindsight_http_request_duration_seconds", f'operation="{operation}"'

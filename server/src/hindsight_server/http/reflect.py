@@ -8,6 +8,7 @@ from fastapi import Request, Response
 
 from hindsight_server.domain.model import Fact
 from hindsight_server.engine.recall.types import Budget
+from hindsight_server.engine.reflect.sources import MentalModelText
 from hindsight_server.engine.reflect.types import ReflectOutcome, ReflectQuery, ToolCall
 from hindsight_server.http.parsing import BankId, Body, token_count
 from hindsight_server.http.recall import iso
@@ -16,12 +17,21 @@ from hindsight_server.http.services import services
 from hindsight_server.http.tag_groups import tag_filter
 from hindsight_server.http.wire import requests as wire
 from hindsight_server.http.wire import responses as shapes
+from hindsight_server.ports.llm import Usage
 
 
 async def reflect(
     request: Request, bank_id: BankId, body: Annotated[wire.ReflectRequest, Body(wire.ReflectRequest)]
 ) -> Response:
-    query = ReflectQuery(
+    served = services(request)
+    with served.admission.admit():
+        outcome = await served.reflector.reflect(bank_id, _query(body))
+    served.metrics.reflected(outcome)
+    return answer(reflect_answer(outcome, body.include or wire.ReflectIncludeOptions()))
+
+
+def _query(body: wire.ReflectRequest) -> ReflectQuery:
+    return ReflectQuery(
         query=body.query,
         context=body.context,
         budget=Budget(body.budget or "low"),
@@ -29,11 +39,14 @@ async def reflect(
         tags=tag_filter(body.tags, body.tags_match, body.tag_groups),
         fact_types=tuple(body.fact_types) if body.fact_types else None,
         response_schema=body.response_schema,
+        every_directive=bool(body.apply_all_directives),
+        exclude_mental_models=bool(body.exclude_mental_models),
+        excluded_mental_models=frozenset(body.exclude_mental_model_ids or ()),
+        observation_tokens=body.reflect_search_observations_max_tokens or 5000,
+        observation_entities=body.reflect_search_observations_include_entities is not False,
+        left_open=frozenset(name for name in type(body).model_fields if getattr(body, name) is None)
+        | (type(body).model_fields.keys() - body.model_fields_set),
     )
-    served = services(request)
-    with served.admission.admit():
-        outcome = await served.reflector.reflect(bank_id, query)
-    return answer(reflect_answer(outcome, body.include or wire.ReflectIncludeOptions()))
 
 
 def reflect_answer(outcome: ReflectOutcome, include: wire.ReflectIncludeOptions) -> shapes.ReflectResponse:
@@ -43,21 +56,43 @@ def reflect_answer(outcome: ReflectOutcome, include: wire.ReflectIncludeOptions)
         "based_on": None,
         "structured_output": dict(outcome.structured_output) if outcome.structured_output is not None else None,
         "structured_output_error": outcome.structured_output_error,
-        "usage": {
-            "input_tokens": outcome.input_tokens,
-            "output_tokens": outcome.output_tokens,
-            "total_tokens": outcome.input_tokens + outcome.output_tokens,
-        },
+        "usage": _usage(outcome.usage),
         "trace": None,
     }
     if include.facts is not None:
-        facts = [_fact(fact) for fact in outcome.based_on]
-        response["based_on"] = {"memories": facts, "mental_models": [], "directives": []}
+        response["based_on"] = {
+            "memories": [_fact(fact) for fact in outcome.based_on],
+            "mental_models": [_mental_model(one) for one in outcome.mental_models],
+            "directives": [
+                {"id": one.directive_id, "name": one.name, "content": one.content} for one in outcome.directives
+            ],
+        }
     if include.tool_calls is not None:
         with_output = include.tool_calls.output is not False
         calls = [_tool_call(call, with_output=with_output) for call in outcome.tool_calls]
-        response["trace"] = {"tool_calls": calls, "llm_calls": []}
+        response["trace"] = {
+            "tool_calls": calls,
+            "llm_calls": [
+                {"scope": call.scope, "duration_ms": round(call.duration_seconds * 1000)}
+                for call in outcome.model_calls
+            ],
+        }
     return response
+
+
+def _usage(usage: Usage) -> shapes.TokenUsage:
+    visible = usage.output_tokens - usage.thought_tokens
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": visible,
+        "total_tokens": usage.input_tokens + visible,
+        "cached_tokens": usage.cached_tokens,
+        "thoughts_tokens": usage.thought_tokens,
+    }
+
+
+def _mental_model(one: MentalModelText) -> shapes.ReflectMentalModel:
+    return {"id": one.mental_model_id, "text": one.text, "context": one.question or None}
 
 
 def _fact(fact: Fact) -> shapes.ReflectFact:
@@ -83,7 +118,7 @@ def _tool_call(call: ToolCall, *, with_output: bool) -> shapes.ReflectToolCall:
         "input": dict(call.input),
         "output": dict(call.output) if with_output else None,
         "duration_ms": round(call.duration_seconds * 1000),
-        "iteration": 0,
+        "iteration": call.iteration,
     }
 
 

@@ -1,6 +1,27 @@
 """Reflect: an answer from memory, with its evidence."""
 
-from hindsight_server.engine.reflect.reflector import Recaller, Reflector
-from hindsight_server.engine.reflect.types import ReflectOutcome, ReflectQuery, ToolCall
+from hindsight_server.engine.reflect.reasoned import Reasoning
+from hindsight_server.engine.reflect.reflector import Reflector
+from hindsight_server.engine.reflect.searches import Recaller
+from hindsight_server.engine.reflect.sources import MentalModelScope, MentalModelSource, MentalModelText
+from hindsight_server.engine.reflect.types import (
+    ModelCall,
+    ReflectOptions,
+    ReflectOutcome,
+    ReflectQuery,
+    ToolCall,
+)
 
-__all__ = ["Recaller", "ReflectOutcome", "ReflectQuery", "Reflector", "ToolCall"]
+__all__ = [
+    "MentalModelScope",
+    "MentalModelSource",
+    "MentalModelText",
+    "ModelCall",
+    "Reasoning",
+    "Recaller",
+    "ReflectOptions",
+    "ReflectOutcome",
+    "ReflectQuery",
+    "Reflector",
+    "ToolCall",
+]

@@ -1,44 +1,26 @@
-"""The reflect use case, without a language model."""
+"""The reflect use case."""
 
 from __future__ import annotations
 
-import logging
-import time
-from typing import Protocol
-
-from hindsight_server.domain.errors import HindsightServerError, InvalidInput, ReflectFailed
-from hindsight_server.domain.model import Fact
+from hindsight_server.domain.errors import BankNotFound, InvalidInput
 from hindsight_server.domain.text import clean_text
-from hindsight_server.engine.recall.types import Budget, RecallOutcome, RecallQuery, ScoredFact
-from hindsight_server.engine.reflect.answer import compose, opening, phrases_for
-from hindsight_server.engine.reflect.types import ReflectOutcome, ReflectQuery, ToolCall
+from hindsight_server.engine.reflect.extractive import ExtractiveReflector
+from hindsight_server.engine.reflect.reasoned import ReasonedReflector, Reasoning
+from hindsight_server.engine.reflect.searches import Recaller
+from hindsight_server.engine.reflect.types import ReflectOutcome, ReflectQuery
 from hindsight_server.engine.retain.items import check_bank_id
 from hindsight_server.ports.analyzer import TextAnalyzer
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.store import Store
 
-_log = logging.getLogger(__name__)
-
-_EVIDENCE = {Budget.LOW: 6, Budget.MID: 10, Budget.HIGH: 16}  # facts cited at most
-_WORTH_CITING = 0.1  # of the best fact's score; what lies further below it seldom answers the same question
-_CLEAR_COSINE = 0.25  # two texts below it share no subject, in every space that is used here
-_CLEAR_ARMS = {"exact", "keyword", "temporal"}  # the others bring what merely stands near
-_SEARCH_TOKENS = 4096
-_NEEDS_LLM = "Structured output needs a language model, and none is configured. The text holds the evidence."
-
-
-class Recaller(Protocol):
-    """What finds memories; `engine.recall.Recaller` is one."""
-
-    async def recall(self, bank_id: str, query: RecallQuery) -> RecallOutcome:
-        """The memories that answer a query, best first."""
-        ...
-
 
 class Reflector:
-    """Answers a question by quoting the memories that fit it best, each with its number and its dates.
+    """Answers questions from what a bank holds: with a language model by a loop of searches, else by quotation.
 
-    It never makes anything up: a failed search is an error, and "nothing found" is said only after a whole search.
+    `docs/explanation/reflect.md` explains both.
+
+    Args:
+        reasoning: the language model and what it is told; None answers by quotation.
 
     Example:
         >>> outcome = await reflector.reflect("ann", ReflectQuery(query="Where does Ann live?"))
@@ -46,80 +28,38 @@ class Reflector:
         'Ann: I moved to Oslo.'
     """
 
-    def __init__(self, store: Store, recaller: Recaller, analyzer: TextAnalyzer, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        recaller: Recaller,
+        analyzer: TextAnalyzer,
+        clock: Clock,
+        reasoning: Reasoning | None = None,
+    ) -> None:
         self._store = store
-        self._recaller = recaller
-        self._analyzer = analyzer
         self._clock = clock
+        self._extractive = ExtractiveReflector(recaller, analyzer)
+        self._reasoned = ReasonedReflector(store, recaller, analyzer, clock, reasoning) if reasoning else None
 
     async def reflect(self, bank_id: str, asked: ReflectQuery) -> ReflectOutcome:
         """The answer with its evidence. An unknown bank is created, and holds no memories.
 
         Raises:
             InvalidInput: the question is blank, or a fact type is unknown.
-            ReflectFailed: the memories could not be searched.
+            ReflectFailed: the memories could not be searched, or the model gave no answer that can be used.
+            ReflectTimedOut: the answer took too long.
+            ModelError: the model did not answer, or its provider refuses.
         """
         question = clean_text(asked.query).strip()
         if not question:
             raise InvalidInput("query is blank; ask something.", field="query")
-        await self._store.ensure_bank(check_bank_id(bank_id), self._clock.now())
-        words = f"{question}\n\n{clean_text(asked.context)}".strip() if asked.context else question
-        found, call = await self._search(bank_id, words, asked)
-        degraded = found.trace.degraded
-        evidence = _worth_citing(found, asked.budget)
-        clear = any(_is_clear(hit) for hit in evidence)
-        if not clear and degraded:
-            raise ReflectFailed(
-                f"Part of the search failed ({', '.join(degraded)}) and the rest found nothing that fits, so it can't "
-                "be said whether there is an answer. Try again."
-            )
-        phrases = phrases_for(question)
-        text: str = phrases.nothing
-        cited: tuple[Fact, ...] = ()
-        if evidence:
-            facts = [hit.fact for hit in evidence]
-            before = opening(phrases, clear=clear, degraded=degraded)
-            text, cited = compose(before, facts, phrases, asked.max_tokens, self._analyzer.count_tokens)
-        return ReflectOutcome(
-            text=text,
-            based_on=cited,
-            tool_calls=(call,),
-            structured_output_error=_NEEDS_LLM if asked.response_schema is not None else None,
-        )
+        await self._ensure(check_bank_id(bank_id))
+        if self._reasoned is not None:
+            return await self._reasoned.answer(bank_id, question, asked)
+        return await self._extractive.answer(bank_id, question, asked)
 
-    async def _search(self, bank_id: str, words: str, asked: ReflectQuery) -> tuple[RecallOutcome, ToolCall]:
-        query = RecallQuery(
-            query=words,
-            types=asked.fact_types,
-            budget=asked.budget,
-            max_tokens=_SEARCH_TOKENS,
-            query_timestamp=asked.query_timestamp,
-            tags=asked.tags,
-        )
-        started = time.perf_counter()
+    async def _ensure(self, bank_id: str) -> None:
         try:
-            found = await self._recaller.recall(bank_id, query)
-        except HindsightServerError:
-            raise
-        except Exception as error:  # the boundary of a tool: its failure is told, not passed off as "nothing found"
-            _log.exception("recall failed inside reflect, bank %r", bank_id)
-            raise ReflectFailed(f"The memories could not be searched ({type(error).__name__}).") from error
-        call = ToolCall(
-            tool="recall",
-            input={"query": words, "budget": asked.budget.value, "max_tokens": _SEARCH_TOKENS},
-            output={"memories": [{"id": hit.fact.fact_id, "text": hit.fact.text} for hit in found.results]},
-            duration_seconds=time.perf_counter() - started,
-        )
-        return found, call
-
-
-def _worth_citing(found: RecallOutcome, budget: Budget) -> list[ScoredFact]:
-    if not found.results:
-        return []
-    floor = found.results[0].scores.final * _WORTH_CITING
-    return [hit for hit in found.results[: _EVIDENCE[budget]] if hit.scores.final >= floor]
-
-
-def _is_clear(hit: ScoredFact) -> bool:
-    """Whether a fact shares words, a time or a meaning with the question, and does not only stand near."""
-    return not _CLEAR_ARMS.isdisjoint(hit.arms) or (hit.scores.semantic or 0.0) >= _CLEAR_COSINE
+            await self._store.get_bank(bank_id)
+        except BankNotFound:
+            await self._store.ensure_bank(bank_id, self._clock.now())
