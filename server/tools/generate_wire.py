@@ -40,6 +40,12 @@ REQUESTS = [
     "UpdateMemoryRequest",
     "UpdateDocumentRequest",
     "DryRunExtractRequest",
+    "CreateMentalModelRequest",
+    "UpdateMentalModelRequest",
+    "RefreshMentalModelRequest",
+    "CreateFolderRequest",
+    "CreatePageRequest",
+    "UpdateNodeRequest",
 ]
 RESPONSES = [
     "LivenessResponse",
@@ -72,6 +78,15 @@ RESPONSES = [
     "CancelOperationResponse",
     "DeleteOperationResponse",
     "RetryOperationResponse",
+    "CreateMentalModelResponse",
+    "MentalModelListResponse",
+    "MentalModelDryRunRefreshResult",
+    "AsyncOperationSubmitResponse",
+    "KnowledgeTreeResponse",
+    "CreateKnowledgePageResponse",
+    "KnowledgePageResponse",
+    "KnowledgePageSearchResponse",
+    "KnowledgePageBundleResponse",
 ]
 SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 METHODS = ("get", "put", "post", "patch", "delete")

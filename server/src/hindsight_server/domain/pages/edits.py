@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hindsight_server.domain.grounding import Evidence
 from hindsight_server.domain.pages.text import PageText, Section, level_of, one_line, rendered, settled
 
 KINDS = ("add_section", "append", "replace_section", "set_heading", "remove_section")
 MOST_EDITS = 40
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_LIST_MARK = re.compile(r"(?m)^[ \t]*(?:\d{1,3}[.)]|[-*+])[ \t]")
 
 EDITS_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -41,12 +42,11 @@ EDITS_SCHEMA: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """A memory that an edit may rest on: its words, with dates in every form that may be written, and its terms."""
+class Proof:
+    """A memory that an edit may rest on: its words, with its dates as they may be written."""
 
     fact_id: str
-    text: str
-    terms: Collection[str]
+    words: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,14 +54,12 @@ class EditRules:
     """What edits are held to.
 
     Args:
-        evidence: the memories, numbered from 1.
-        terms: makes index terms of words.
+        proofs: the memories, numbered from 1.
         tokens: counts tokens.
         max_tokens: a page of more is not made longer.
     """
 
-    evidence: Sequence[Evidence]
-    terms: Callable[[str], Collection[str]]
+    proofs: Sequence[Proof]
     tokens: Callable[[str], int]
     max_tokens: int
 
@@ -82,9 +80,9 @@ class _Refused(Exception):
 def edited(page: PageText, edits: Sequence[Any], rules: EditRules) -> Edited:
     """A page with the edits done that pass the rules, one after another.
 
-    An edit must name a kind and sections that there are, must cite evidence of the list, may state no number that is
-    neither in its evidence nor in the section before, must share a word with its evidence, and may not make the page
-    longer than allowed. All edits together remove at most half of the sections, and never all.
+    An edit must name a kind and sections that there are, must cite proofs of the list, may state no number
+    and no name that is neither in its proofs nor in the section before, must share a word with its proofs, and may not
+    make the page longer than allowed. All edits together remove at most half of the sections, and never all.
 
     Args:
         edits: what a model answered, of any shape.
@@ -114,24 +112,24 @@ def _changed(page: PageText, edit: Any, rules: EditRules) -> PageText:
     kind = edit.get("kind")
     if kind not in KINDS:
         raise _Refused("there is no such kind of edit")
-    evidence = _evidence(edit.get("facts"), rules)
+    proofs = _proofs(edit.get("facts"), rules)
     if kind == "add_section":
-        changed = _added(page, edit, evidence, rules)
+        changed = _added(page, edit, proofs, rules)
     else:
         section = page.section(str(edit.get("section_id")))
         if section is None:
             raise _Refused("there is no section of that id")
-        changed = _on_section(page, section, edit, evidence, rules)
+        changed = _on_section(page, section, edit, proofs, rules)
     if rules.tokens(rendered(changed)) > max(rules.max_tokens, rules.tokens(rendered(page))):
         raise _Refused("the page would be longer than its max_tokens")
     return changed
 
 
-def _added(page: PageText, edit: Mapping[str, Any], evidence: list[Evidence], rules: EditRules) -> PageText:
+def _added(page: PageText, edit: Mapping[str, Any], proofs: list[Proof], rules: EditRules) -> PageText:
     heading, text = one_line(_words(edit, "heading")), settled(_words(edit, "text"))
     if not heading or not text:
         raise _Refused("a new section needs a heading and words")
-    _grounded(f"{heading}\n{text}", evidence, "", rules)
+    _check_grounds(f"{heading}\n{text}", proofs, "")
     at = len(page.sections)
     if edit.get("section_id") is not None:
         before = page.section(str(edit["section_id"]))
@@ -143,68 +141,62 @@ def _added(page: PageText, edit: Mapping[str, Any], evidence: list[Evidence], ru
         heading=heading,
         level=level_of(edit.get("level")),
         text=text,
-        fact_ids=tuple(one.fact_id for one in evidence),
+        fact_ids=tuple(one.fact_id for one in proofs),
     )
     return page.added(made, at)
 
 
 def _on_section(
-    page: PageText, section: Section, edit: Mapping[str, Any], evidence: list[Evidence], rules: EditRules
+    page: PageText, section: Section, edit: Mapping[str, Any], proofs: list[Proof], rules: EditRules
 ) -> PageText:
     kind = edit["kind"]
     if kind == "remove_section":
-        _related(evidence, f"{section.heading}\n{section.text}", rules)
+        _check_related(f"{section.heading}\n{section.text}", proofs)
         return page.without({section.section_id})
-    # What stays of the old words rests on the old evidence, and nobody can tell how much of them stays.
-    rests_on = tuple(dict.fromkeys([*section.fact_ids, *(one.fact_id for one in evidence)]))
+    # What stays of the old words rests on the old proofs, and nobody can tell how much of them stays.
+    # A section that cites nothing rests on everything, and goes on doing so.
+    rests_on = tuple(dict.fromkeys([*section.fact_ids, *(one.fact_id for one in proofs)])) if section.fact_ids else ()
     before = f"{section.heading}\n{section.text}"
     if kind == "set_heading":
         heading = one_line(_words(edit, "heading"))
         if not heading:
             raise _Refused("a heading needs words")
-        _grounded(heading, evidence, before, rules, in_section=True)
+        _check_grounds(f"{heading}\n{section.text}", proofs, before)
         return page.with_section(replace(section, heading=heading, fact_ids=rests_on))
     text = settled(_words(edit, "text"))
     if not text:
         raise _Refused("the words are empty; remove_section takes a section away")
-    _grounded(text, evidence, before, rules)
+    _check_grounds(text, proofs, before)
     if kind == "append":
         text = settled(f"{section.text}\n\n{text}")
-    # A section that cites nothing rests on everything: it goes on doing so.
-    return page.with_section(replace(section, text=text, fact_ids=rests_on if section.fact_ids else ()))
+    return page.with_section(replace(section, text=text, fact_ids=rests_on))
 
 
-def _evidence(given: Any, rules: EditRules) -> list[Evidence]:
+def _proofs(given: Any, rules: EditRules) -> list[Proof]:
     if not isinstance(given, list) or not given:
         raise _Refused("it cites no memory")
     found = []
     for number in given:
-        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(rules.evidence):
+        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(rules.proofs):
             raise _Refused("it cites a memory that was not given")
-        found.append(rules.evidence[number - 1])
+        found.append(rules.proofs[number - 1])
     return found
 
 
-def _grounded(text: str, evidence: list[Evidence], before: str, rules: EditRules, *, in_section: bool = False) -> None:
-    """Refuses words with numbers from nowhere, and words that have nothing to do with the evidence."""
-    known = set(_NUMBER.findall(before))
-    for one in evidence:
-        known.update(_NUMBER.findall(one.text))
-    parts = {part for number in known for part in re.split("[.,:]", number)}
-    for number in _NUMBER.findall(_without_list_numbers(text)):
-        if number not in known and not set(re.split("[.,:]", number)) <= parts:
-            raise _Refused(f"the number {number[:20]} is in no memory that it cites")
-    _related(evidence, f"{text}\n{before}" if in_section else text, rules)
+def _check_grounds(text: str, proofs: list[Proof], before: str) -> None:
+    """Refuses names and numbers from nowhere, and words that have nothing to do with the proofs."""
+    known = Evidence(words=[*(one.words for one in proofs), before])
+    plain = _LIST_MARK.sub("", text)
+    if (number := known.missing_number(plain)) is not None:
+        raise _Refused(f"the number {number[:20]} is in no memory that it cites")
+    if (name := known.missing_name(plain)) is not None:
+        raise _Refused(f"the name {name[:40]} is in no memory that it cites")
+    _check_related(text, proofs)
 
 
-def _related(evidence: list[Evidence], text: str, rules: EditRules) -> None:
-    terms = set(rules.terms(text))
-    if not any(terms.intersection(one.terms) for one in evidence):
+def _check_related(text: str, proofs: list[Proof]) -> None:
+    if not Evidence(words=[one.words for one in proofs]).shares_words(text):
         raise _Refused("its words have nothing in common with the memories that it cites")
-
-
-def _without_list_numbers(text: str) -> str:
-    return re.sub(r"(?m)^[ \t]*\d{1,3}[.)][ \t]", "", text)
 
 
 def _words(edit: Mapping[str, Any], name: str) -> str:

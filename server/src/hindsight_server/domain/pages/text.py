@@ -182,6 +182,33 @@ def _without_numbers(text: str, fact_ids: Sequence[str], found: list[str]) -> st
     return "\n".join(line if is_code else _CITATION.sub(drop, line) for line, is_code in _lines(text))
 
 
+def attributed(
+    page: PageText, terms_of: Callable[[Section], Collection[str]], memories: Mapping[str, Collection[str]]
+) -> PageText:
+    """The page with, for each section that cites nothing, the memories that it shares a telling term with.
+
+    A term tells something when at most a third of the memories have it (two, when there are few). A section that shares
+    none goes on citing nothing.
+
+    Args:
+        memories: the index terms of each memory that the writer was shown.
+    """
+    counts: dict[str, int] = {}
+    for terms in memories.values():
+        for term in set(terms):
+            counts[term] = counts.get(term, 0) + 1
+    most = max(2, len(memories) // 3)
+
+    def settle(section: Section) -> Section:
+        if section.fact_ids:
+            return section
+        telling = {term for term in terms_of(section) if 0 < counts.get(term, 0) <= most}
+        found = tuple(fact_id for fact_id, terms in memories.items() if not telling.isdisjoint(terms))
+        return replace(section, fact_ids=found)
+
+    return replace(page, sections=tuple(settle(section) for section in page.sections))
+
+
 def withdrawn(
     page: PageText,
     gone: Mapping[str, Iterable[str]],

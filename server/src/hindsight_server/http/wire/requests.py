@@ -269,3 +269,68 @@ class DryRunExtractRequest(Wire):
     entity_labels: list[LabelGroup] | None = None
     entities_allow_free_form: bool | None = None
     llm_output_language: str | None = None
+
+
+class MentalModelTrigger(Wire):
+    budget: Budget | None = None
+    mode: Literal["full", "delta"] | None = "full"
+    refresh_after_consolidation: bool | None = False
+    refresh_cron: str | None = None
+    full_refresh_cron: str | None = None
+    min_refresh_interval_seconds: Annotated[int | None, Field(ge=0)] = None
+    fact_types: list[Literal["world", "experience", "observation"]] | None = None
+    exclude_mental_models: bool | None = False
+    exclude_mental_model_ids: list[str] | None = None
+    tags_match: Literal["any", "all", "any_strict", "all_strict", "exact"] | None = None
+    tag_groups: list[TagGroupLeaf | TagGroupAnd | TagGroupOr | TagGroupNot] | None = None
+    include_chunks: bool | None = None
+    recall_max_tokens: int | None = None
+    recall_chunks_max_tokens: int | None = None
+    reflect_search_observations_max_tokens: Annotated[int | None, Field(ge=1)] = None
+    reflect_search_observations_include_entities: bool | None = None
+    response_schema: dict[str, Any] | None = None
+    keep_trace: bool | None = False
+
+
+class CreateMentalModelRequest(Wire):
+    id: str | None = None
+    name: str
+    source_query: str
+    tags: list[str] | None = []
+    max_tokens: Annotated[int | None, Field(ge=256, le=8192)] = 2048
+    trigger: MentalModelTrigger | None = Field(default_factory=lambda: MentalModelTrigger())
+
+
+class UpdateMentalModelRequest(Wire):
+    name: str | None = None
+    source_query: str | None = None
+    max_tokens: Annotated[int | None, Field(ge=256, le=8192)] = None
+    tags: list[str] | None = None
+    trigger: MentalModelTrigger | None = None
+
+
+class RefreshMentalModelRequest(Wire):
+    mode: Literal["full"] | None = None
+
+
+class CreateFolderRequest(Wire):
+    name: str
+    parent_id: str | None = None
+
+
+class CreatePageRequest(Wire):
+    name: str
+    source_query: str
+    parent_id: str | None = None
+    tags: list[str] | None = None
+    max_tokens: int | None = None
+    trigger: MentalModelTrigger | None = None
+
+
+class UpdateNodeRequest(Wire):
+    name: str | None = None
+    parent_id: str | None = None
+    source_query: str | None = None
+    tags: list[str] | None = None
+    max_tokens: int | None = None
+    trigger: MentalModelTrigger | None = None

@@ -1,0 +1,1 @@
+"""Mental models: standing answers to questions, kept current."""

@@ -1,0 +1,112 @@
+"""Refreshes that nobody asked for: after consolidation, and by schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from hindsight_server.domain.ids import new_id
+from hindsight_server.engine import config as settings
+from hindsight_server.engine.mental_models.schedule import next_time
+from hindsight_server.engine.mental_models.scope import memory_scope
+from hindsight_server.ports.clock import Clock
+from hindsight_server.ports.mental_models import REFRESH, MentalModel, MentalModelChange, refresh_payload
+from hindsight_server.ports.records import Operation
+from hindsight_server.ports.store import Store
+
+_MINIMUM = "mental_model_min_refresh_interval_seconds"
+
+
+class AutomaticRefreshes:
+    """Queues refreshes of models that are behind their memories.
+
+    A model whose last refresh failed waits until memories come that the failed one has not seen: what can't succeed is
+    not tried on every occasion.
+    """
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def consolidated(self, bank_id: str, tags: Sequence[str] | None = None) -> list[Operation]:
+        """To be called after a round of consolidation: refreshes are queued of the models that wait for it.
+
+        Args:
+            tags: those of the scope that was consolidated; only told, since each model's own scope decides.
+        """
+        models = await self._store.list_mental_models(bank_id)
+        waiting = [model for model in models if model.trigger.refresh_after_consolidation]
+        return [await self.queue(model) for model in await self._behind(bank_id, waiting)]
+
+    async def tick(self) -> list[Operation]:
+        """Queue the refreshes that have come due by schedule, in all banks."""
+        now = self._clock.now()
+        queued: list[Operation] = []
+        for model in await self._store.scheduled_mental_models():
+            trigger = model.trigger
+            since = max(filter(None, (model.created_at, model.last_refreshed_at, model.scheduled_at)))
+            full_since = max(filter(None, (model.created_at, model.last_full_refreshed_at, model.full_scheduled_at)))
+            is_due = _is_due(trigger.refresh_cron, since, now)
+            is_full_due = _is_due(trigger.full_refresh_cron, full_since, now)
+            if not is_due and not is_full_due:
+                continue
+            if await self._behind(model.bank_id, [model]):
+                queued.append(await self.queue(model, full=is_full_due))
+            # A tick that finds nothing new is over: what comes later waits for the next one.
+            change = MentalModelChange(
+                scheduled_at=now if is_due else None, full_scheduled_at=now if is_full_due else None
+            )
+            await self._store.change_mental_model(model.bank_id, model.mental_model_id, change, model.updated_at)
+        return queued
+
+    async def queue(self, model: MentalModel, *, full: bool = False) -> Operation:
+        """Queue a refresh; it waits until the model may be refreshed by itself again."""
+        now = self._clock.now()
+        until = await self._free_at(model)
+        asked = new_refresh(model, now, full=full, until=until if until is not None and until > now else None)
+        return await self._store.queue_refresh(model.bank_id, model.mental_model_id, asked)
+
+    async def _behind(self, bank_id: str, models: Sequence[MentalModel]) -> list[MentalModel]:
+        """Those in whose scope something was written that their last refresh, failed or not, has not seen."""
+        if not models:
+            return []
+        wanted = [
+            (max(model.seen_seq, model.failed_seq or 0), await memory_scope(self._store, model)) for model in models
+        ]
+        news = await self._store.scope_news(bank_id, wanted)
+        return [
+            model
+            for model, is_new in zip(models, news, strict=True)
+            if is_new or (model.cut_at is not None and model.failed_seq is None)
+        ]
+
+    async def _free_at(self, model: MentalModel) -> datetime | None:
+        least = model.trigger.min_refresh_interval_seconds
+        if least is None:
+            bank = await self._store.get_bank(model.bank_id)
+            least = settings.resolve(bank.config)[_MINIMUM]
+        if not least or model.last_refreshed_at is None:
+            return None
+        return model.last_refreshed_at + timedelta(seconds=least)
+
+
+def new_refresh(model: MentalModel, now: datetime, *, full: bool = False, until: datetime | None = None) -> Operation:
+    """An operation that refreshes a model, to be queued."""
+    return Operation(
+        bank_id=model.bank_id,
+        operation_id=new_id(),
+        type=REFRESH,
+        status="pending",
+        payload=refresh_payload(model.mental_model_id, full=full),
+        items_count=1,
+        next_attempt_at=until,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _is_due(expression: str | None, since: datetime, now: datetime) -> bool:
+    if not expression:
+        return False
+    due = next_time(expression, since)
+    return due is not None and due <= now

@@ -1,0 +1,225 @@
+"""Use cases on mental models."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.domain.ids import new_id
+from hindsight_server.domain.pages.text import rendered
+from hindsight_server.domain.pages.trigger import Trigger, read_trigger
+from hindsight_server.domain.tags import TagFilter
+from hindsight_server.domain.text import clean_text
+from hindsight_server.engine.indexing import Indexer
+from hindsight_server.engine.mental_models.automatic import new_refresh
+from hindsight_server.engine.mental_models.refresher import Refresher, make_index
+from hindsight_server.engine.mental_models.schedule import check_cron
+from hindsight_server.engine.mental_models.scope import memory_scope, scope_warnings
+from hindsight_server.engine.mental_models.types import (
+    LEAST_TOKENS,
+    MOST_TOKENS,
+    MentalModelInput,
+    MentalModelPatch,
+    Refreshing,
+    SeenModel,
+)
+from hindsight_server.engine.retain.items import check_bank_id
+from hindsight_server.ports.analyzer import TextAnalyzer
+from hindsight_server.ports.clock import Clock
+from hindsight_server.ports.mental_models import KnowledgeNode, MentalModel, MentalModelChange, PageIndex, PageVersion
+from hindsight_server.ports.records import Operation, Page
+from hindsight_server.ports.store import Store
+
+_ID = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,198}[a-z0-9])?")
+_LONGEST_NAME, _LONGEST_QUERY = 300, 4000
+_MOST_TAGS = 200
+
+
+class MentalModels:
+    """Use cases on mental models; all but `create` raise BankNotFound and NotFound.
+
+    Args:
+        on_job: called after a refresh was queued, so that a worker looks at once.
+
+    Example:
+        >>> wanted = MentalModelInput(name="Tea", source_query="What does Ann drink?", mental_model_id="tea")
+        >>> model, refresh = await models.create("ann", wanted)
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        refresher: Refresher,
+        indexer: Indexer,
+        analyzer: TextAnalyzer,
+        clock: Clock,
+        *,
+        on_job: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._store = store
+        self._refresher = refresher
+        self._indexer = indexer
+        self._analyzer = analyzer
+        self._clock = clock
+        self._on_job = on_job
+
+    async def create(self, bank_id: str, wanted: MentalModelInput) -> tuple[SeenModel, Operation]:
+        """Make a mental model and queue its first refresh. An unknown bank is created.
+
+        Raises:
+            InvalidInput: a value can't be used; the message names the field.
+            Conflict: the id is taken.
+        """
+        model = self.checked(bank_id, wanted)
+        return await self.add(model)
+
+    async def add(self, model: MentalModel, node: KnowledgeNode | None = None) -> tuple[SeenModel, Operation]:
+        """Store a checked model, with its place in the tree."""
+        refresh = new_refresh(model, self._clock.now())
+        model = replace(model, index=await self._index(model))
+        await self._store.add_mental_model(model, node=node, refresh=refresh)
+        self._on_job()
+        return await self._seen(await self._store.get_mental_model(model.bank_id, model.mental_model_id)), refresh
+
+    def checked(self, bank_id: str, wanted: MentalModelInput, *, id_field: str = "id") -> MentalModel:
+        """The model that is asked for, not stored. Raises InvalidInput."""
+        now = self._clock.now()
+        given = wanted.mental_model_id
+        if given is not None and not _ID.fullmatch(given):
+            raise InvalidInput(
+                f"{id_field} must be 1 to 200 lower-case letters, digits and hyphens, with no hyphen at an end.",
+                field=id_field,
+            )
+        trigger = read_trigger(wanted.trigger, "trigger")
+        _check_schedules(trigger)
+        return MentalModel(
+            bank_id=check_bank_id(bank_id),
+            mental_model_id=given or new_id(),
+            name=_words(wanted.name, "name", _LONGEST_NAME),
+            source_query=_words(wanted.source_query, "source_query", _LONGEST_QUERY),
+            tags=_tags(wanted.tags),
+            max_tokens=_tokens(wanted.max_tokens),
+            trigger=trigger,
+            created_at=now,
+            updated_at=now,
+        )
+
+    async def list(
+        self, bank_id: str, tags: TagFilter | None = None, *, limit: int = 100, offset: int = 0, pages: bool = True
+    ) -> Page[SeenModel]:
+        """By name; only those whose own tags pass the filter. `pages`: those of knowledge pages too."""
+        held = await self._store.list_mental_models(bank_id)
+        found = [model for model in held if (pages or not model.is_page) and (tags is None or tags.matches(model.tags))]
+        some = found[offset : offset + limit]
+        return Page(tuple(await self.seen(bank_id, some)), len(found), limit, offset)
+
+    async def get(self, bank_id: str, mental_model_id: str) -> SeenModel:
+        """One, with the memories that it rests on."""
+        return await self._seen(await self._store.get_mental_model(bank_id, mental_model_id))
+
+    async def update(
+        self, bank_id: str, mental_model_id: str, patch: MentalModelPatch
+    ) -> tuple[SeenModel, Operation | None]:
+        """Change what is given; another question queues a refresh. Raises InvalidInput, Conflict for a page's name."""
+        before = await self._store.get_mental_model(bank_id, mental_model_id)
+        trigger = None
+        if patch.trigger is not None:
+            trigger = read_trigger(patch.trigger, "trigger", onto=before.trigger)
+            _check_schedules(trigger)
+        change = MentalModelChange(
+            name=None if patch.name is None else _words(patch.name, "name", _LONGEST_NAME),
+            source_query=(
+                None if patch.source_query is None else _words(patch.source_query, "source_query", _LONGEST_QUERY)
+            ),
+            tags=None if patch.tags is None else _tags(patch.tags),
+            max_tokens=None if patch.max_tokens is None else _tokens(patch.max_tokens),
+            trigger=trigger,
+        )
+        now = self._clock.now()
+        model = await self._store.change_mental_model(bank_id, mental_model_id, change, now)
+        if (model.name, model.source_query) != (before.name, before.source_query):
+            named = MentalModelChange(index=await self._index(model))
+            model = await self._store.change_mental_model(bank_id, mental_model_id, named, now)
+        refresh = None
+        if model.source_query != before.source_query or model.tags != before.tags:
+            refresh = await self._queue(model, full=True)
+        return await self._seen(model), refresh
+
+    async def delete(self, bank_id: str, mental_model_id: str) -> None:
+        """Delete it with its history; a knowledge page goes with its model."""
+        await self._store.delete_mental_model(bank_id, mental_model_id, self._clock.now())
+
+    async def clear(self, bank_id: str, mental_model_id: str) -> SeenModel:
+        """Empty the content, so that the next refresh writes it anew; what it said is in the history."""
+        before = await self._store.get_mental_model(bank_id, mental_model_id)
+        index = await make_index(self._indexer, self._analyzer, before, "")
+        change = MentalModelChange(clear=True, index=index)
+        return await self._seen(
+            await self._store.change_mental_model(bank_id, mental_model_id, change, self._clock.now())
+        )
+
+    async def refresh(self, bank_id: str, mental_model_id: str, *, full: bool = False) -> Operation:
+        """Queue a refresh at once; one that waits already is joined."""
+        return await self._queue(await self._store.get_mental_model(bank_id, mental_model_id), full=full)
+
+    async def dry_run(self, bank_id: str, mental_model_id: str) -> Refreshing:
+        """What a refresh would come to; nothing is written. Raises ModelError when the model gave nothing to use."""
+        return await self._refresher.compute(await self._store.get_mental_model(bank_id, mental_model_id))
+
+    async def history(self, bank_id: str, mental_model_id: str) -> Sequence[PageVersion]:
+        """What it said before and refreshes that failed, the newest first."""
+        return await self._store.mental_model_history(bank_id, mental_model_id)
+
+    async def seen(self, bank_id: str, models: Sequence[MentalModel]) -> Sequence[SeenModel]:
+        """Models with whether they are behind their memories, and with advice."""
+        scopes = [await memory_scope(self._store, model) for model in models]
+        wanted = [(model.seen_seq, scope) for model, scope in zip(models, scopes, strict=True)]
+        news = await self._store.scope_news(bank_id, wanted)
+        return [
+            SeenModel(model, is_stale=is_new or model.cut_at is not None)
+            for model, is_new in zip(models, news, strict=True)
+        ]
+
+    async def _seen(self, model: MentalModel) -> SeenModel:
+        (seen,) = await self.seen(model.bank_id, [model])
+        mark = await self._store.scope_mark(model.bank_id, await memory_scope(self._store, model))
+        facts = await self._store.facts_by_id(model.bank_id, list(model.content.fact_ids))
+        return replace(seen, facts=tuple(facts), warnings=scope_warnings(model, mark))
+
+    async def _queue(self, model: MentalModel, *, full: bool) -> Operation:
+        asked = new_refresh(model, self._clock.now(), full=full)
+        queued = await self._store.queue_refresh(model.bank_id, model.mental_model_id, asked)
+        self._on_job()
+        return queued
+
+    async def _index(self, model: MentalModel) -> PageIndex:
+        return await make_index(self._indexer, self._analyzer, model, rendered(model.content.text))
+
+
+def _words(text: str, field: str, longest: int) -> str:
+    words = clean_text(text).strip()
+    if not words:
+        raise InvalidInput(f"{field} is blank.", field=field)
+    if len(words) > longest:
+        raise InvalidInput(f"{field} has {len(words)} characters; it may have {longest}.", field=field)
+    return words
+
+
+def _tags(tags: Sequence[str]) -> tuple[str, ...]:
+    cleaned = tuple(dict.fromkeys(tag for tag in (clean_text(tag).strip() for tag in tags) if tag))
+    if len(cleaned) > _MOST_TAGS:
+        raise InvalidInput(f"tags: at most {_MOST_TAGS}.", field="tags")
+    return cleaned
+
+
+def _tokens(value: int) -> int:
+    if not LEAST_TOKENS <= value <= MOST_TOKENS:
+        raise InvalidInput(f"max_tokens must lie between {LEAST_TOKENS} and {MOST_TOKENS}.", field="max_tokens")
+    return value
+
+
+def _check_schedules(trigger: Trigger) -> None:
+    check_cron(trigger.refresh_cron, "trigger.refresh_cron")
+    check_cron(trigger.full_refresh_cron, "trigger.full_refresh_cron")

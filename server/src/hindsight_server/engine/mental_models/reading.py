@@ -1,0 +1,59 @@
+"""Mental models as reflect reads them: `MentalModelSource` of `engine.reflect.sources`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hindsight_server.domain.pages.text import rendered
+from hindsight_server.engine.mental_models.models import MentalModels
+from hindsight_server.engine.mental_models.search import PageSearch
+from hindsight_server.engine.reflect.sources import MentalModelScope, MentalModelText
+from hindsight_server.ports.mental_models import MentalModel
+from hindsight_server.ports.store import Store
+
+
+class MentalModelReader:
+    """Searches and reads the mental models of banks that say something."""
+
+    def __init__(self, store: Store, models: MentalModels, search: PageSearch) -> None:
+        self._store = store
+        self._models = models
+        self._search = search
+
+    async def any_mental_model(self, bank_id: str, scope: MentalModelScope) -> bool:
+        return bool(await self._readable(bank_id, scope))
+
+    async def search_mental_models(
+        self, bank_id: str, query: str, scope: MentalModelScope, limit: int
+    ) -> Sequence[MentalModelText]:
+        found = await self._search.search(query, await self._readable(bank_id, scope), limit)
+        return await self._texts(bank_id, [hit.model for hit in found])
+
+    async def read_mental_models(
+        self, bank_id: str, mental_model_ids: Sequence[str], scope: MentalModelScope
+    ) -> Sequence[MentalModelText]:
+        held = {model.mental_model_id: model for model in await self._readable(bank_id, scope)}
+        wanted = [held[one] for one in dict.fromkeys(mental_model_ids) if one in held]
+        return await self._texts(bank_id, wanted)
+
+    async def _readable(self, bank_id: str, scope: MentalModelScope) -> list[MentalModel]:
+        return [
+            model
+            for model in await self._store.list_mental_models(bank_id)
+            if model.content.text.sections
+            and model.mental_model_id not in scope.excluded
+            and (scope.tags is None or scope.tags.matches(model.tags))
+        ]
+
+    async def _texts(self, bank_id: str, models: Sequence[MentalModel]) -> list[MentalModelText]:
+        return [
+            MentalModelText(
+                mental_model_id=seen.model.mental_model_id,
+                name=seen.model.name,
+                question=seen.model.source_query,
+                text=rendered(seen.model.content.text),
+                fresh=not seen.is_stale,
+                updated_at=seen.model.last_refreshed_at,
+            )
+            for seen in await self._models.seen(bank_id, models)
+        ]

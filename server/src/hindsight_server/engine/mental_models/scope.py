@@ -1,0 +1,43 @@
+"""Which memories a mental model is written from, and the advice when these are none."""
+
+from __future__ import annotations
+
+from hindsight_server.domain.pages.trigger import scope_filter
+from hindsight_server.engine.tag_resolution import resolved_tags
+from hindsight_server.ports.mental_models import MemoryScope, MentalModel, ScopeMark
+from hindsight_server.ports.store import Store
+
+
+async def memory_scope(store: Store, model: MentalModel) -> MemoryScope:
+    """The scope of a model, with tags that are meant though spelled differently. Raises BankNotFound."""
+    tags = await resolved_tags(store, model.bank_id, scope_filter(model.tags, model.trigger))
+    return MemoryScope(fact_types=model.trigger.fact_types or None, tags=tags)
+
+
+def scope_warnings(model: MentalModel, mark: ScopeMark) -> tuple[str, ...]:
+    """What a user should know when a bank has memories, and none of them can reach the model."""
+    if mark.facts or not mark.bank_facts:
+        return ()
+    if model.trigger.tag_groups:
+        return (
+            "No memory of this bank passes trigger.tag_groups"
+            f"{_of_types(model)}, so the content stays empty. Widen them or leave them out.",
+        )
+    if model.tags:
+        return (
+            f"Tags are a filter of sources, not labels: no memory of this bank{_of_types(model)} carries the tags "
+            f"{', '.join(model.tags[:5])} as tags_match '{model.trigger.tags_match or 'all_strict'}' wants it, so the "
+            "content stays empty. Set tags to [] to use the whole bank, or trigger.tags_match to 'all' to let memories "
+            "without tags in.",
+        )
+    if model.trigger.fact_types:
+        return (
+            f"This bank has no memories{_of_types(model)} yet, so the content stays empty. Observations come with "
+            "consolidation; set trigger.fact_types to null to use all memories.",
+        )
+    return ()
+
+
+def _of_types(model: MentalModel) -> str:
+    types = model.trigger.fact_types
+    return f" of the types {', '.join(types)}" if types else ""
