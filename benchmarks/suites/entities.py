@@ -3,6 +3,7 @@
 
 python benchmarks/suites/entities.py                          the dev half against a fresh server
 python benchmarks/suites/entities.py --misses                 and every pair judged wrong
+python benchmarks/suites/entities.py --extra --misses         further pairs for training
 python benchmarks/suites/entities.py --half frozen --json     once, when the tuning is done
 """
 
@@ -19,7 +20,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 import httpx
-from run import parsed, runner_parser, server, show_bars
+from run import more_parser, parsed, server, show_bars
 from suite_format import FOLDER, HALVES
 
 BARS = {"precision": 0.99, "recall": 0.90}
@@ -80,11 +81,11 @@ class Judged:
         return self.pair.same == "either" or self.merged == (self.pair.same is True)
 
 
-def load(half: str, folder: Path = FOLDER) -> tuple[list[Pair], list[Never]]:
+def load(half: str, folder: Path = FOLDER, name: str = "entities") -> tuple[list[Pair], list[Never]]:
     """The pairs, and the names that may never become entities, of ``dev``, ``frozen`` or ``both``."""
     pairs, never = [], []
     for part in HALVES if half == "both" else (half,):
-        data = json.loads((folder / f"entities.{part}.json").read_text(encoding="utf-8"))
+        data = json.loads((folder / f"{name}.{part}.json").read_text(encoding="utf-8"))
         for one in data["pairs"]:
             others = tuple(_mention(other) for other in one.get("others", []))
             pairs.append(Pair(**{**one, "a": _mention(one["a"]), "b": _mention(one["b"]), "others": others}))
@@ -221,8 +222,8 @@ def show_misses(judged: Sequence[Judged], broken: Sequence[str]) -> None:
 
 
 def main() -> None:
-    arguments = parsed(runner_parser(__doc__, misses="what was judged wrong"))
-    pairs, never = load(arguments.half)
+    arguments = parsed(more_parser(__doc__, misses="what was judged wrong"))
+    pairs, never = load(arguments.half, name="entities_extra" if arguments.extra else "entities")
     run = str(int(time.time()))
     with server(arguments.url, arguments.embeddings) as url, httpx.Client(base_url=url, timeout=300.0) as client:
         judged = [judge(client, pair, run) for pair in pairs]

@@ -191,6 +191,13 @@ def runner_parser(description: str | None, *, misses: str) -> argparse.ArgumentP
     return parser
 
 
+def more_parser(description: str | None, *, misses: str) -> argparse.ArgumentParser:
+    """`runner_parser` for a suite with further training material beside it, which has a dev half only."""
+    parser = runner_parser(description, misses=misses)
+    parser.add_argument("--extra", action="store_true", help="the further training material instead")
+    return parser
+
+
 def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
     """The arguments; misses of questions that nobody looks at are refused."""
     arguments = parser.parse_args()

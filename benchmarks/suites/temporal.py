@@ -3,6 +3,7 @@
 
 python benchmarks/suites/temporal.py                          the dev half against a fresh server
 python benchmarks/suites/temporal.py --misses                 and every window that is not right
+python benchmarks/suites/temporal.py --extra --misses         further questions for training
 python benchmarks/suites/temporal.py --half frozen --json     once, when the tuning is done
 """
 
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from run import batches, parsed, runner_parser, server, show_bars
+from run import batches, more_parser, parsed, server, show_bars
 from suite_format import FOLDER, HALVES, Evidence, load_suite, normalised
 
 BARS = {"window_right": 0.95, "first_hit_inside": 0.90}
@@ -65,17 +66,17 @@ class Judged:
 Happened = dict[str, Window]
 
 
-def load_happened(folder: Path = FOLDER) -> Happened:
+def load_happened(folder: Path = FOLDER, name: str = "temporal") -> Happened:
     """The true days of every document, which the server is not told."""
-    data = json.loads((folder / "temporal.json").read_text(encoding="utf-8"))
+    data = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
     return {name: _window(*days) for name, days in data["happened"].items()}
 
 
-def load_timed(half: str, folder: Path = FOLDER) -> list[TimedQuestion]:
+def load_timed(half: str, folder: Path = FOLDER, name: str = "temporal") -> list[TimedQuestion]:
     """The questions of ``dev``, ``frozen`` or ``both``."""
     found = []
     for part in HALVES if half == "both" else (half,):
-        data = json.loads((folder / f"temporal.{part}.json").read_text(encoding="utf-8"))
+        data = json.loads((folder / f"{name}.{part}.json").read_text(encoding="utf-8"))
         for one in data["questions"]:
             window = _window(one["window"]["start"], one["window"]["end"])
             evidence = tuple(Evidence(**pointer) for pointer in one["evidence"])
@@ -142,12 +143,12 @@ def judge(question: TimedQuestion, answer: dict[str, Any], happened: Happened) -
     )
 
 
-def ask_all(url: str, questions: Sequence[TimedQuestion]) -> list[Judged]:
+def ask_all(url: str, questions: Sequence[TimedQuestion], name: str = "temporal") -> list[Judged]:
     """Store the suite in a bank of its own and ask every question."""
-    happened = load_happened()
+    happened = load_happened(name=name)
     bank = f"/v1/default/banks/suite-temporal-{int(time.time())}"
     with httpx.Client(base_url=url, timeout=300.0) as client:
-        for batch in batches(load_suite("temporal").items):
+        for batch in batches(load_suite(name).items):
             client.post(f"{bank}/memories", json={"items": batch}).raise_for_status()
         judged = []
         for one in questions:
@@ -202,9 +203,10 @@ def show_misses(judged: Sequence[Judged]) -> None:
 
 
 def main() -> None:
-    arguments = parsed(runner_parser(__doc__, misses="the wrong windows"))
+    arguments = parsed(more_parser(__doc__, misses="the wrong windows"))
+    name = "temporal_extra" if arguments.extra else "temporal"
     with server(arguments.url, arguments.embeddings) as url:
-        judged = ask_all(url, load_timed(arguments.half))
+        judged = ask_all(url, load_timed(arguments.half, name=name), name)
     report = make_report(judged, arguments.half)
     if arguments.json:
         print(json.dumps(report, indent=1))

@@ -15,6 +15,7 @@ from hindsight_server.adapters.extract.entities import find_names, speaker_entit
 from hindsight_server.adapters.extract.lines import unwrapped
 from hindsight_server.adapters.extract.links import find_links
 from hindsight_server.adapters.extract.sentences import grouped, sentences
+from hindsight_server.adapters.extract.spoken import spoken_names
 from hindsight_server.domain.ids import content_hash
 from hindsight_server.domain.labels import Label, find_labels, read_labels
 from hindsight_server.domain.markdown import Span, comments
@@ -264,6 +265,7 @@ def _fact(
         mentioned_at=turn.timestamp,
         entities=entities,
         name_links=links,
+        spoken=spoken_names(words) if source.free_form else (),
         is_question=_QUESTION.search(words) is not None,
         has_time_expression=bool(mentions),
         start=position[0],

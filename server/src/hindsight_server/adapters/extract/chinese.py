@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
 
 from hindsight_server.domain.naming.words import HAN_COMPOUND_SURNAMES, HAN_PLACES, simplified
 from hindsight_server.domain.speakers import SURNAMES
@@ -30,7 +32,11 @@ _AFTER = (
 )
 _ENDS = rf"(?=[{_AFTER}]|[^{_HAN}]|$)"
 _TITLE = (
-    "先生|女士|小姐|老师|老師|教授|医生|醫生|博士|经理|經理|主任|同学|同學|师傅|師傅|律师|律師|总监|總監|总|總|哥|姐"
+    "先生|女士|小姐|老师|老師|教授|医生|醫生|博士|经理|經理|主任|同学|同學|师傅|師傅|律师|律師|总监|總監|太太|夫人|阿姨|教练|教練"
+    "|叔叔|大爷|大爺|大妈|大媽|大叔|奶奶|爷爷|爺爺|护士|護士|校长|校長|院长|院長|厂长|廠長|书记|書記|部长|部長|科长|科長|局长"
+    "|局長|处长|處長|队长|隊長|店长|店長|班长|班長|组长|組長|馆长|館長|船长|船長|机长|機長|村长|村長|镇长|鎮長|市长|市長|董事长|董事長"
+    "|导师|導師|会计|會計|大夫|警官|记者|記者|编辑|編輯|导游|導遊|秘书|秘書|助理|老板|老闆|法官|工程师|工程師|设计师|設計師|厨师|廚師"
+    "|董|姨|叔|婶|嬸|嫂|总|總|哥|姐"
 )
 _TRADITIONAL_SURNAMES = (
     "劉吳呂喬嚴囌孫宮寧嶽張慼楊樑淩湯溫瀋甦甯畢盧硃竇範紀羅聶荊莊華萬葉"
@@ -40,9 +46,9 @@ _ALL_SURNAMES = "".join(sorted({*SURNAMES, *_TRADITIONAL_SURNAMES}))
 _COMPOUND = "|".join(sorted({*HAN_COMPOUND_SURNAMES, "歐陽", "司馬", "諸葛", "東方", "長孫", "尉遲"}))
 _PERSON = re.compile(
     rf"{_BEFORE}(?:"
-    rf"(?P<full>(?:{_COMPOUND}|[{_ALL_SURNAMES}])[{_HAN}]{{1,2}}?)(?:{_TITLE}){_ENDS}"
-    rf"|(?P<titled>(?:{_COMPOUND}|[{_ALL_SURNAMES}])(?:{_TITLE})){_ENDS}"
-    rf"|(?P<called>[小老阿][{_HAN}]){_ENDS}"
+    rf"(?P<titled>(?:{_COMPOUND}|[{_ALL_SURNAMES}])(?:{_TITLE})){_ENDS}"
+    rf"|(?P<full>(?:{_COMPOUND}|[{_ALL_SURNAMES}])[{_HAN}]{{1,2}}?)(?:{_TITLE}){_ENDS}"
+    rf"|(?P<called>[小老][{_ALL_SURNAMES}](?![{_ALL_SURNAMES}人民年])|[小老阿][{_HAN}]{_ENDS})"
     rf"|(?P<bare>(?:{_COMPOUND}|[{_ALL_SURNAMES}])[^\W\d_a-zA-Z{_NOT_GIVEN}]{{1,2}}){_ENDS}"
     rf")"
 )
@@ -76,11 +82,17 @@ _FIRM = re.compile(
 _NUMBERED = re.compile(r"(?:\d{1,6}|[一二三四五六七八九十百]{1,4})(?:号楼|號樓|号线|號線|号店|班|室|航站楼|号仓|号库)")
 _NOT_IN_ORGANISATION = re.compile(r"[了是在去到从的和跟与给把被对说]|我们|他们|你们|一家|这家|那家|附近|每天")
 _PLACE = re.compile(
-    "("
+    "((?:"
     + "|".join(sorted(HAN_PLACES, key=len, reverse=True))
-    + ")"
+    + ")(?:[东西南北中]?(?:路|街|大道|广场|大厦|饭店))?)"
     + rf"|(?<=[在去到从從])([{_HAN}]{{2,4}}?(?:市|省|县|县城|区|區|镇|鎮))"
 )
+
+
+@cache
+def _verbs() -> frozenset[str]:
+    text = (files(__package__) / "chinese_verbs.txt").read_text(encoding="utf-8")
+    return frozenset(word for line in text.splitlines() if not line.startswith("#") for word in line.split())
 
 
 def chinese_names(text: str) -> Iterator[tuple[str, str, int, int]]:
@@ -89,7 +101,7 @@ def chinese_names(text: str) -> Iterator[tuple[str, str, int, int]]:
     at = 0
     while (organisation := _ORGANISATION.search(text, at)) is not None:
         at = organisation.start("name") + 1
-        if not _NOT_IN_ORGANISATION.search(organisation["name"][:-2]):
+        if not _NOT_IN_ORGANISATION.search(organisation["name"][:-2]) and not _has_verb(organisation["name"]):
             at = organisation.end("name")
             taken.append(organisation.span("name"))
             yield organisation["name"], "ORGANIZATION", *organisation.span("name")
@@ -104,13 +116,20 @@ def chinese_names(text: str) -> Iterator[tuple[str, str, int, int]]:
         start, end = found.span(group)
         if any(first < end and start < last for first, last in taken):
             continue
-        if _is_person(found[group], group):
-            yield found[group], "PERSON", start, end
+        if group == "bare" and end - start > 2 and text[end - 1 : end + 1] in _verbs():
+            end -= 1
+        if _is_person(text[start:end], group):
+            yield text[start:end], "PERSON", start, end
     for found in _PLACE.finditer(text):
         place = found[1] or found[2]
         start = found.start(1) if found[1] else found.start(2)
         if found[1] or not any(first <= start < last for first, last in taken):
             yield place, "LOCATION", start, start + len(place)
+
+
+def _has_verb(name: str) -> bool:
+    """Whether somebody does something there: 陈建国负责仓库 is no firm."""
+    return len(name) > 4 and any(name[at : at + 2] in _verbs() for at in range(2, len(name) - 2))
 
 
 def _is_person(name: str, group: str) -> bool:

@@ -20,9 +20,11 @@ from hindsight_server.adapters.extract.words import (
 )
 from hindsight_server.domain.defence.findings import PLACEHOLDER, blanked
 from hindsight_server.domain.model import EntityMention
-from hindsight_server.domain.naming.words import is_given
+from hindsight_server.domain.naming import read_name
+from hindsight_server.domain.naming.words import ABBREVIATIONS, HAN_PLACES, QUALIFIERS, REGIONS, is_given
 from hindsight_server.domain.speakers import ROLES
 
+PLACES = frozenset(HAN_PLACES.values()) | frozenset(ABBREVIATIONS)
 _MOST = 24  # names of one fact; a table or a list of parts has no more to say
 _LONGEST = 80  # characters of a name
 
@@ -30,11 +32,24 @@ _MARKED = "".join(chr(sign) for sign in (*range(0x100, 0x180), *range(0x1E00, 0x
 _CAPITAL = f"A-Z\u00c0-\u00d6\u00d8-\u00de\u0391-\u03a9\u0410-\u042f{_MARKED}"
 _WORD_REST = r"\w*(?:[-&]\w+|['’](?!s\b)\w+)*"
 _WORD = rf"[{_CAPITAL}]{_WORD_REST}"
-_DOT = r"(?:(?:(?<=\b[A-Z])|(?<=\b[DM][rs])|(?<=\bSt)|(?<=\bMrs)|(?<=\bProf)|(?<=\bSgt)|(?<=\bCapt))\.)?"
+_DOT = (
+    r"(?:(?:(?<=\b[A-Z])|(?<=\b(?:[DMJSF]r|[MF]s|[SMLF]t))|(?<=\b(?:Mrs|Rev|Sgt|Col|Gen|Maj|Gov|Sen|Rep|Hon))"
+    r"|(?<=\b(?:Prof|Capt))|(?<=\bCmdr))\.)?"
+)
+_INSTITUTION = (
+    "Church|Cathedral|Chapel|Hospital|College|School|University|Park|Square|Bank|Bay|Island|House|Hall|Street|Road"
+    "|Hotel|Inn|Pub|Restaurant|Café|Cafe|Diner|Bakery|Gate|Market|Court|Cross|Arms|Head|Day|Point|Creek|Farm|Museum"
+)
+_OWNED = rf"(?:['’]s?(?= (?:{_INSTITUTION})\b))?"
+_VARIANT = re.compile(r"(?: (?:pro|max|mini|plus|ultra|lite|air|se|xl|edge|fold|flip|turbo|beta|alpha)\b)+", re.I)
+_REGION = re.compile(r", ((?:North |South |West |New |Rhode |British |Nova )?[A-Z][a-z]+)\b")
+_AND_FIRM = re.compile(r" and (?:[A-Z]\w+ )+(?:LLP|LLC|Inc|Ltd|Co|Sons|Partners|Associates|Limited)\b")
+_GENERATION = re.compile(r",? (?:the (?:[Ee]lder|[Yy]ounger)|(?:[JS]r|Junior|Senior)\b)")
 _LINK = r"(?:of the|of|de la|de|la|van der|van den|van de|van|von|del|di|du|dos|da|ter|ten|bin|ibn)"
 _JOINED = r"(?:(?:al|el|as|ad|ar)-|d['’])"
 # Begins with a character class, so that the search leaps from capital to capital.
-_NAME = re.compile(rf"[{_CAPITAL}](?<![\w@#/._-].){_WORD_REST}(?:{_DOT}(?: {_LINK})? {_JOINED}?{_WORD})*")
+_NAME = re.compile(rf"[{_CAPITAL}](?<![\w@#/._-].){_WORD_REST}(?:{_DOT}{_OWNED}(?: (?:{_LINK}|&))? {_JOINED}?{_WORD})*")
+_ONE_SIDE = re.compile(_NAME.pattern.replace("|&", ""))
 _CONTRACTED = re.compile(r"\w+['’](?:re|ll|ve|d|m|t)")
 _STARTS_SENTENCE = re.compile(r"(?:^|[.!?…:;\n\"“(*•-])[\s\"“'’(*]*$")
 _NUMBER_BEHIND = re.compile(r" #?(?!(?:19|20)\d\d\b)\d{1,5}[A-Z]?(?![\w:%€$£]|[.,]\d)(?: ([a-z']+))?")
@@ -113,12 +128,7 @@ def _candidates(text: str, known: frozenset[str]) -> Iterator[FoundName]:
                 taken.append(quoted.span())
                 yield FoundName(title, "WORK", *quoted.span())
     places = tuple(taken)
-    taken.sort(reverse=True)
-    for match in _NAME.finditer(text):
-        while taken and taken[-1][1] <= match.start():
-            taken.pop()
-        if taken and taken[-1][0] <= match.start():
-            continue
+    for match in _written(text, taken, known):
         if (found := _name(text, match, known)) is not None:
             yield found
     for name, kind, start, end in lower_case_names(text):
@@ -127,6 +137,26 @@ def _candidates(text: str, known: frozenset[str]) -> Iterator[FoundName]:
     if not text.isascii():
         for name, kind, start, end in chinese_names(text):
             yield FoundName(name, kind, start, end)
+
+
+def _written(text: str, taken: list[tuple[int, int]], known: frozenset[str]) -> Iterator[re.Match[str]]:
+    """Runs of words with capitals outside the places that are taken."""
+    taken.sort(reverse=True)
+    for match in _NAME.finditer(text):
+        while taken and taken[-1][1] <= match.start():
+            taken.pop()
+        if taken and taken[-1][0] <= match.start():
+            continue
+        if _are_persons(match[0], known):
+            yield from _ONE_SIDE.finditer(text, *match.span())
+        else:
+            yield match
+
+
+def _are_persons(name: str, known: frozenset[str]) -> bool:
+    """Whether "Anna & Ben" are two given names and no firm."""
+    sides = name.lower().split(" & ")
+    return len(sides) > 1 and all(side in known or is_given(side) for side in sides)
 
 
 def _codes(text: str, taken: list[tuple[int, int]]) -> Iterator[FoundName]:
@@ -153,7 +183,7 @@ def _name(text: str, match: re.Match[str], known: frozenset[str]) -> FoundName |
     words = match[0].split()
     first, last = 0, len(words)
     if last > 1:
-        opens = _opens_sentence(text, match.start())
+        opens = opens_sentence(text, match.start())
         while first < last and _is_no_name(words[first]):
             if first + 1 < last and _begins_name(words[first], words[first + 1], known, opens=opens):
                 break
@@ -167,6 +197,8 @@ def _name(text: str, match: re.Match[str], known: frozenset[str]) -> FoundName |
     start = match.start() + match[0].index(words[first]) if first else match.start()
     name = " ".join(words[first:last])
     end = start + len(name)
+    if last == len(words) and (longer := _longer(text, name, end)) is not None:
+        return longer
     numbered = _with_number(text, name, end, known) if last == len(words) and "\n" not in match[0] else None
     if numbered is not None and (last - first > 1 or _may_be_numbered(text, words[first], start)):
         return FoundName(numbered, "CONCEPT", start, start + len(numbered))
@@ -175,12 +207,29 @@ def _name(text: str, match: re.Match[str], known: frozenset[str]) -> FoundName |
     return FoundName(name, _kind(text, name, (start, end), known), start, end)
 
 
+def _longer(text: str, name: str, end: int) -> FoundName | None:
+    """The name with what stands behind it and tells it from others: a region, a generation, a partner of the firm."""
+    begin = end - len(name)
+    region = _REGION.match(text, end)
+    if region is not None and region[1].lower() in REGIONS and not is_given(name.lower()):
+        return FoundName(text[begin : region.end()], "LOCATION", begin, region.end())
+    generation = _GENERATION.match(text, end)
+    if generation is not None and " " in name:
+        return FoundName(text[begin : generation.end()].replace(",", ""), "PERSON", begin, generation.end())
+    firm = _AND_FIRM.match(text, end)
+    if firm is not None:
+        return FoundName(text[begin : firm.end()], "ORGANIZATION", begin, firm.end())
+    return None
+
+
 def _with_number(text: str, name: str, end: int, known: frozenset[str]) -> str | None:
     """The name with the number behind it, "Terminal 2", unless that counts something."""
     behind = _NUMBER_BEHIND.match(text, end)
     if behind is None or (behind[1] or "") in UNITS or name.lower() in known:
         return None
-    return name + (behind[0] if behind[1] is None else behind[0][: -1 - len(behind[1])])
+    numbered = name + (behind[0] if behind[1] is None else behind[0][: -1 - len(behind[1])])
+    variant = _VARIANT.match(text, end + len(numbered) - len(name))
+    return numbered if variant is None else numbered + variant[0]
 
 
 def _may_be_numbered(text: str, word: str, start: int) -> bool:
@@ -188,7 +237,7 @@ def _may_be_numbered(text: str, word: str, start: int) -> bool:
     lower = word.lower()
     if lower in NUMBERED:
         return True
-    return not is_given(lower) and not (is_common(lower) and _opens_sentence(text, start))
+    return not is_given(lower) and not (is_common(lower) and opens_sentence(text, start))
 
 
 def _may_stand_alone(text: str, span: tuple[int, int], word: str, known: frozenset[str], *, inside: bool) -> bool:
@@ -196,16 +245,22 @@ def _may_stand_alone(text: str, span: tuple[int, int], word: str, known: frozens
     if len(word) < 2:
         return False
     lower = word.lower()
-    if inside or lower in known or not _opens_sentence(text, span[0]):
+    if inside or lower in known or lower in PLACES or not opens_sentence(text, span[0]):
         return True
     if word.isupper():
-        return len(word) <= 6
+        return len(word) <= 6 or not is_common(lower)
     if not is_common(lower):
         return not lower.endswith(("ing", "ness", "tion"))
-    return is_given(lower) and _FOLLOWS_NAME.match(text, span[1]) is not None
+    return is_given(lower) and may_follow_name(text, span[1])
 
 
-def _opens_sentence(text: str, at: int) -> bool:
+def may_follow_name(text: str, at: int) -> bool:
+    """Whether what stands there is what follows a name: a verb, a possessive, a comma."""
+    return _FOLLOWS_NAME.match(text, at) is not None
+
+
+def opens_sentence(text: str, at: int) -> bool:
+    """Whether a sentence begins there."""
     if at > 1 and text[at - 1] == " " and text[at - 2].isalnum():
         return False
     return _STARTS_SENTENCE.search(text, max(0, at - 6), at) is not None
@@ -213,8 +268,13 @@ def _opens_sentence(text: str, at: int) -> bool:
 
 def _begins_name(word: str, following: str, known: frozenset[str], *, opens: bool) -> bool:
     """Whether an ordinary word is part of the name it stands before: "New York", "in Great Britain"."""
-    may_begin = word.lower() in NAME_OPENINGS and (not opens or word == "New")
-    return may_begin and following.lower() not in known and not _is_no_name(following)
+    lower = word.lower()
+    next_word = following.lower()
+    if lower == "sun" and following.istitle():  # Sun Yue; the day stands before no name
+        return read_name(f"{lower} {next_word}").sounds != frozenset()
+    if lower not in NAME_OPENINGS or next_word in known or _is_no_name(following):
+        return False
+    return not opens or word == "New" or (lower in QUALIFIERS and not is_given(next_word))
 
 
 def _is_no_name(word: str) -> bool:

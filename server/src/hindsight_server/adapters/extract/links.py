@@ -14,7 +14,9 @@ from hindsight_server.domain.naming import NameForm, could_be, read_name
 _CAPITAL = "A-Z\u00c0-\u00d6\u00d8-\u00de"
 _ALIAS = rf"[\"“‘']?(?P<alias>[{_CAPITAL}][\w.'’-]*(?: [{_CAPITAL}][\w.'’-]*){{0,3}})"
 _CALLED = re.compile(
-    r"(?i:\b(?:(?:also|better|otherwise|formerly) known as|known as|a\.?k\.?a\.?|goes by|nicknamed|nickname is"
+    r"(?i:\b(?:(?:was |is |been |now )*(?:renamed|rebranded)(?: to| as)?|(?:is |was )?(?:now|later) called"
+    r"|changed (?:his|her|its|their) name to|(?:also|better|otherwise|formerly) known as"
+    r"|known as|a\.?k\.?a\.?|goes by|nicknamed|nickname is"
     r"|(?:every(?:body|one)|friends|people|we|they|colleagues|family)(?: all| just| usually)?"
     rf" calls?(?: him| her| them| it)?|or (?:just|simply))(?: as)? (?:the )?){_ALIAS}"
 )
@@ -28,6 +30,9 @@ _CALLING = (
     "or just",
     "or simply",
     "abbreviated",
+    "renamed",
+    "rebranded",
+    "name to",
 )  # cheap to look for
 _TO_FRIENDS = re.compile(
     rf", (?:or )?{_ALIAS} (?:to (?:(?:his|her|their|my|our|most|all|the) )*"
@@ -43,6 +48,7 @@ _ACRONYM = re.compile(r" ?[(（](?:or )?(?P<alias>[A-Z][A-Z&.]{1,9})[)）]")
 _QUOTED_NICK = re.compile(
     rf"\b(?P<first>[{_CAPITAL}]\w+) [\"“‘'(](?P<alias>[{_CAPITAL}]\w+)[\"”’')] (?P<last>[{_CAPITAL}]\w+)"
 )
+_BORN = re.compile(rf",? \(?(?:née|nee|né) (?P<family>[{_CAPITAL}][\w'’-]+)")
 _NICK_OPENS = (' "', " “", " ‘", " '", " (")
 _HAN = "\u4e00-\u9fff"
 _HAN_CALLED = re.compile(
@@ -87,6 +93,10 @@ def _stated(text: str, names: Sequence[FoundName]) -> Iterator[NameLink]:
         short = _ACRONYM.match(text, found.end)
         if short is not None and _abbreviates(short["alias"], found.name):
             yield from _same(found.name, short["alias"])
+    for said in _BORN.finditer(text) if "né" in text or " nee " in text else ():
+        whole = _name_before(text, names, said.start())
+        if whole is not None and " " in whole.name:
+            yield from _same(whole.name, f"{whole.name.split()[0]} {said['family']}")
     for said in _QUOTED_NICK.finditer(text) if names and _has_one(text, _NICK_OPENS) else ():
         yield from _same(f"{said['first']} {said['last']}", said["alias"])
 

@@ -34,7 +34,10 @@ _WORD = re.compile("[a-z]{3,}")
 _WHOLE = re.compile(r"(?<![\w@#/.:$'’-])[a-z]{3,}(?!\w|[-@/:_(=]\w|\.\w)")
 _ENDS_WORD = re.compile(r"(?![\w-])")
 _FOLLOWING = re.compile(r" ([a-z]{2,})(?![\w'’@/_-])")
-_MIXED = re.compile(r"(?<![\w@#/.:$-])(?:[a-z]|mac|open)[A-Z]{1,4}[a-zA-Z]*(?![\w(=/]|\.\w)")
+_MIXED = re.compile(
+    r"(?<![\w@#/.:$-])(?:[a-z]|mac|open)[A-Z]{1,4}[a-zA-Z]*(?![\w(=/]|\.\w)"
+    r"(?: \d{1,3}[a-z]?\b)?(?: (?:[Pp]ro|[Mm]ax|[Mm]ini|[Pp]lus|[Ll]ite|[Aa]ir|SE)\b)*"
+)
 
 
 @cache

@@ -32,7 +32,7 @@ tonight too tool totally tough try trying two ugh under understood unfortunately
 usually utc very wait wanna want was wasn't watch way we we'd we'll we're we've welcome well went were what
 what's whatever when whenever where where's whether which while who who's whoa whose why will wish with within
 without woah won't wonder wonderful woohoo working would wouldn't wow writing www xml yay yea yeah year yep yes
-yesterday yet yikes yo you you'd you'll you're you've your yours yourself yum yup zero
+η ο το οι τα yesterday yet yikes yo you you'd you'll you're you've your yours yourself yum yup zero
 """
 _CALENDAR = """
 monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun january february
@@ -42,7 +42,9 @@ spring summer autumn fall winter christmas easter halloween
 NO_NAMES = frozenset(_STARTERS.split()) | frozenset(_CALENDAR.split())
 """Lower-case words that are no name by themselves, capital or not."""
 
-NAME_OPENINGS = frozenset(["new", "great", "old", "big", "grand", "little", "first", "second", "super", "good", "home"])
+NAME_OPENINGS = frozenset(
+    ["new", "great", "old", "big", "grand", "little", "first", "second", "third", "one", "two", "super", "good", "home"]
+)
 """Of those, the ones that also begin names of several words."""
 
 _ORGANISATION = """

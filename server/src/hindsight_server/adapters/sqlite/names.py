@@ -13,6 +13,7 @@ from hindsight_server.adapters.sqlite.values import from_json, to_json
 from hindsight_server.domain.ids import new_id
 from hindsight_server.domain.model import EntityMention, NameLink
 from hindsight_server.domain.names import normal_name
+from hindsight_server.domain.naming import Kind, read_name
 from hindsight_server.domain.naming.flags import mention_flags
 
 
@@ -30,9 +31,14 @@ class EntityNumbers:
         self._session = session
         self._known: dict[str, tuple[int, int]] = {}
         self._mentioned: dict[tuple[str, str, bool, bool], Mentioned] = {}
+        self._folds: dict[str, int] = {}
 
-    def of(self, mentions: Iterable[EntityMention]) -> tuple[Mentioned, ...]:
-        """Each name once, in the order of mention; blank names have none."""
+    def of(self, mentions: Iterable[EntityMention], spoken: Sequence[str] = ()) -> tuple[Mentioned, ...]:
+        """Each name once, in the order of mention; blank names have none.
+
+        Args:
+            spoken: folds of words that mention a name if the bank knows one of that fold.
+        """
         found: dict[int, Mentioned] = {}
         for mention in mentions:
             key = (mention.name, mention.type, mention.literal, mention.tag)
@@ -42,7 +48,22 @@ class EntityNumbers:
             before = found.get(held.number)
             found[held.number] = held if before is None else Mentioned(held.number, before.flags | held.flags)
         found.pop(0, None)
+        for number in self._known_by(spoken) if spoken else ():
+            found.setdefault(number, Mentioned(number, 0))
         return tuple(found.values())
+
+    def _known_by(self, folds: Sequence[str]) -> list[int]:
+        """The first name of each fold; names made in this transaction are findable before it ends."""
+        here = {fold: self._folds[fold] for fold in folds if fold in self._folds}
+        wanted = {"bank_id": self._session.bank_id, "keys": to_json([fold for fold in folds if fold not in here])}
+        for fold, number, normal in all_rows(self._session.connection, "names.spoken", wanted):
+            form = read_name(normal)
+            if fold not in here and (form.fold == fold or (form.kind is Kind.ORGANISATION and "&" in fold)):
+                here[fold] = number
+        touched = [number for fold, number in here.items() if fold not in self._folds]
+        if touched:
+            touch(self._session, touched)
+        return list(here.values())
 
     def _looked_up(self, mention: EntityMention) -> Mentioned:
         flags = mention_flags(mention)
@@ -61,6 +82,7 @@ class EntityNumbers:
         row = one_row(session.connection, "names.by_normal_name", (session.bank_id, normal))
         if row is None:
             number = make_name(session, mention.name, mention.type, flags)
+            self._folds.setdefault(read_name(normal).fold, number)
             return number, flags
         number, kind, held, status, awaited = row
         if kind == "CONCEPT" != mention.type:

@@ -9,6 +9,7 @@ from enum import IntEnum
 from functools import lru_cache
 
 from hindsight_server.domain.naming import words
+from hindsight_server.domain.naming.spelling import in_latin, skeleton
 from hindsight_server.domain.speakers import SURNAMES
 
 _DIGIT = re.compile(r"\d")
@@ -21,6 +22,8 @@ _POSSESSIVE = re.compile(r"(.{2,})(?:['’]s|s['’])")
 _LATIN_WORD = re.compile(r"[a-z]+")
 _PINYIN_WORD = re.compile(r"(?:(?:[zcs]h|[bpmfdtnlgkhjqxrzcsyw])?[aeiou]{1,3}(?:ng|n|r)?){1,3}")
 _MOST_WORDS = 5
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "æ": "ae"})
+_ELDER = {"elder": "sr", "younger": "jr"}  # "George Fenn the elder"
 _LONGEST_LOOSE = 4  # shorter names are told apart by their spaces too
 
 
@@ -30,6 +33,7 @@ class Kind(IntEnum):
     FIXED = 0  # holds a digit or is a code: equal only to itself
     PLAIN = 1
     ORGANISATION = 2  # ends in a legal form
+    REGION = 10  # a place with the region it lies in
     POSSESSIVE = 3
     WORD = 4  # one word: a given name, a family name, or anything
     TITLED = 5  # a title and one word
@@ -48,7 +52,9 @@ class NameForm:
         fold: equal for names that differ in spacing, hyphens, dots, accents, or how a title is written.
         given, middle, family: words of a person's name; a single letter is an initial.
         title: class of the title ("dr", "mr", ...), of Chinese ones the word.
-        base: the fold of what the name is made from (the firm without its legal form, the owner in a possessive).
+        base: the fold of what the name is made from (the firm without its legal form, the owner in a possessive, the
+            place without its region).
+        spelt: the fold of the name with German umlauts written as two letters, where it has some.
         sounds: how a two-part name is spelt in pinyin, family name first; both orders for a Latin name.
         keys: two names that could be one share a key.
     """
@@ -63,6 +69,7 @@ class NameForm:
     suffix: str = ""
     gender: str = ""
     base: str = ""
+    spelt: str = ""
     sounds: frozenset[str] = frozenset()
     keys: tuple[str, ...] = ()
 
@@ -83,25 +90,45 @@ def read_name(normal: str) -> NameForm:
     return _read_latin(normal)
 
 
+def fold_of(normal: str) -> str:
+    """The `fold` that `read_name` gives a name in Latin letters, without taking it apart.
+
+    Example:
+        >>> fold_of("redwood café") == read_name("redwood cafe").fold
+        True
+    """
+    if _DIGIT.search(normal):
+        return normal
+    return _folded(_tokens(in_latin(words.ABBREVIATIONS.get(normal, normal)))) or normal
+
+
 def _form(text: str, kind: Kind, *, fold: str, keys: tuple[str, ...] = (), **parts: object) -> NameForm:
     found = dict.fromkeys((f"f:{fold}", *keys))
+    spelt = text.translate(_UMLAUTS) if not text.isascii() else text
+    if spelt != text:  # Müller and Mueller
+        parts["spelt"] = _folded(_tokens(spelt))
+        found[f"f:{parts['spelt']}"] = None
     return NameForm(text=text, kind=kind, fold=fold, keys=tuple(found), **parts)  # type: ignore[arg-type]
 
 
 def _read_latin(normal: str) -> NameForm:
     text = words.ABBREVIATIONS.get(normal, normal)
-    if "," in text:  # "Chen, Alice"
+    if "," in text:
         family, _, rest = text.partition(",")
+        if rest.strip() in words.REGIONS:  # "Salem, Oregon"
+            base = _folded(_tokens(family))
+            return _form(normal, Kind.REGION, fold=_folded(_tokens(text)), base=base, keys=(f"f:{base}",))
         if family.isalpha() and rest.strip() and rest.strip().replace(" ", "").replace(".", "").isalpha():
             text = f"{rest.strip()} {family}"
     owner = _POSSESSIVE.fullmatch(text)
     if owner is not None and owner[1] not in words.OWN_APOSTROPHE and "'" not in owner[1]:
         base = _folded(_tokens(owner[1]))
         return _form(normal, Kind.POSSESSIVE, fold=_folded(_tokens(text)), base=base, keys=(f"f:{base}",))
-    tokens = _tokens(text)
+    tokens = _tokens(in_latin(text))
     fold = _folded(tokens) or normal
     if len(tokens) > 1 and tokens[-1] in words.LEGAL_FORMS:
-        base = _folded(tokens[:-1])
+        bare = tokens[:-2] if len(tokens) > 2 and tokens[-2] in words.LEGAL_FORMS else tokens[:-1]
+        base = _folded(bare)
         return _form(normal, Kind.ORGANISATION, fold=fold, base=base, keys=(f"f:{base}",))
     if not tokens or len(tokens) > _MOST_WORDS or not all(map(_LATIN_WORD.fullmatch, tokens)):
         return _form(normal, Kind.PLAIN, fold=fold)
@@ -116,6 +143,8 @@ def _tokens(text: str) -> list[str]:
         token = _DROPPED.sub("", token)
         if token:
             found.append(words.WRITTEN_OUT.get(token, token))
+    if len(found) > 2 and found[-2] == "the" and found[-1] in _ELDER:
+        found[-2:] = [_ELDER[found[-1]]]
     return found[1:] if len(found) > 1 and found[0] == "the" else found
 
 
@@ -143,8 +172,13 @@ def _read_person(normal: str, fold: str, tokens: list[str]) -> NameForm:
             normal, kind, fold=fold, given=first, title=title, suffix=suffix, gender=gender, keys=_word_keys(first)
         )
     middle = tuple(token for token in tokens[1:-1] if token not in words.PARTICLES)
-    sounds = _latin_sounds(first, last) if not middle and not title else frozenset()
-    keys = (*_word_keys(first), *_word_keys(last, nicknames=False), *(f"p:{sound}" for sound in sorted(sounds)))
+    sounds = frozenset() if title or len(middle) > 1 else _latin_sounds(first, *middle, last)
+    keys = (
+        *_word_keys(first),
+        *_word_keys(last, nicknames=False),
+        *(f"p:{sound}" for sound in sorted(sounds)),
+        f"k:{skeleton(first)} {skeleton(last)}",
+    )
     return _form(
         normal,
         Kind.FULL,
@@ -167,8 +201,12 @@ def _word_keys(word: str, *, nicknames: bool = True) -> tuple[str, ...]:
     return (f"n:{word}", *(f"n:{name}" for name in sorted(meant)))
 
 
-def _latin_sounds(first: str, last: str) -> frozenset[str]:
-    first, last = _spelt(first), _spelt(last)
+def _latin_sounds(*parts: str) -> frozenset[str]:
+    """Of two words, or of three of which two that follow each other are a given name ("Mei-Ling Zhang")."""
+    if len(parts) > 2:
+        first, middle, last = parts
+        return _latin_sounds(f"{first}{middle}", last) | _latin_sounds(first, f"{middle}{last}")
+    first, last = map(_spelt, parts)
     if len(first) < 2 or len(last) < 2 or not (_PINYIN_WORD.fullmatch(first) and _PINYIN_WORD.fullmatch(last)):
         return frozenset()
     if words.surname_sounds().isdisjoint((first, last)):
@@ -211,7 +249,8 @@ def _read_han_person(normal: str, name: str, title: str) -> NameForm:
             normal, Kind.HAN_REFERENCE, fold=whole, family=name, title=title, gender=gender, keys=(f"s:{name}",)
         )
     given = name.removeprefix(surname)
-    if surname and 1 <= len(given) <= 2 and name[-1] not in words.HAN_NO_NAME_ENDS:
+    may_end = name[-1:] not in words.HAN_NO_NAME_ENDS or (len(given) == 2 and name[-1] in words.HAN_NAME_ENDS)
+    if surname and 1 <= len(given) <= 2 and may_end:
         sound = _han_sound(surname, given)
         keys = (f"s:{surname}", f"l:{name[-1]}", f"g:{given}", f"g:{name}", *([f"p:{sound}"] if sound else ()))
         return _form(

@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from hindsight_server.domain.naming import words
 from hindsight_server.domain.naming.forms import Kind, NameForm
-from hindsight_server.domain.naming.rules import Need, could_be, is_abbreviated, looks_like_person
+from hindsight_server.domain.naming.rules import Need, could_be, is_abbreviated, is_respelt_person, looks_like_person
 
 
 class Status(IntEnum):
@@ -78,9 +78,15 @@ def related(less: Known, more: Known) -> Need | None:
         return Need.NOTHING
     if less.other and not less.person and less.form.kind not in (Kind.PLAIN, Kind.POSSESSIVE):
         return could_be(less.form, more.form, person=False, known_person=False)
-    same_first = is_abbreviated(less.form) or (less.person and less.form.given == more.form.given)
+    same_first = (
+        is_abbreviated(less.form)
+        or (less.person and less.form.given == more.form.given)
+        or is_respelt_person(less.form, more.form)
+    )
     person = looks_like_person(more.form, known=more.person or same_first) and (more.person or not more.other)
-    return could_be(less.form, more.form, person=person, known_person=less.person)
+    need = could_be(less.form, more.form, person=person, known_person=less.person)
+    only_first = same_first and less.form.kind is Kind.WORD and not looks_like_person(more.form, known=more.person)
+    return Need.COMPANY if need is Need.TIME and only_first else need
 
 
 def _rivals(less: Known, more: Known) -> bool:
@@ -139,6 +145,16 @@ def choose(
     return Choice(None, Status.WAITING, tuple(sorted(other.number for other, _ in above)))
 
 
+_FULLNESS = {
+    Kind.TITLED: 6,
+    Kind.ORGANISATION: 40,
+    Kind.REGION: 40,
+    Kind.POSSESSIVE: -1,
+    Kind.HAN_REFERENCE: 2,
+    Kind.HAN_WORD: 3,
+}
+
+
 def _fullness(form: NameForm) -> int:
     if form.kind is Kind.FULL:
         given = 1 if len(form.given) == 1 else 3 if form.given in words.nicknames() else 4
@@ -149,6 +165,4 @@ def _fullness(form: NameForm) -> int:
         return 50 + len(form.given)
     if form.kind is Kind.WORD:
         return 3 if form.given in words.nicknames() else 4
-    return {Kind.TITLED: 6, Kind.ORGANISATION: 40, Kind.POSSESSIVE: -1, Kind.HAN_REFERENCE: 2, Kind.HAN_WORD: 3}.get(
-        form.kind, 5
-    )
+    return _FULLNESS.get(form.kind, 5)

@@ -6,6 +6,7 @@ from enum import IntEnum
 
 from hindsight_server.domain.naming import words
 from hindsight_server.domain.naming.forms import Kind, NameForm
+from hindsight_server.domain.naming.spelling import is_slip, skeleton
 
 _NEUTRAL = ("", "role")
 
@@ -34,6 +35,10 @@ def could_be(less: NameForm, more: NameForm, *, person: bool, known_person: bool
         return Need.NOTHING
     if Kind.FIXED in (less.kind, more.kind):
         return None
+    if less.fold == more.spelt or more.fold == less.spelt:
+        return Need.TIME
+    if Kind.REGION in (less.kind, more.kind):
+        return Need.COMPANY if more.kind is Kind.REGION and less.fold == more.base else None
     if more.kind is Kind.ORGANISATION or less.kind is Kind.POSSESSIVE:
         base = more.base if more.kind is Kind.ORGANISATION else less.base
         other = less if more.kind is Kind.ORGANISATION else more
@@ -57,16 +62,24 @@ def looks_like_person(form: NameForm, *, known: bool) -> bool:
         return True
     if form.kind is Kind.WORD:
         return known or (words.is_given(form.given) and form.given not in words.NOT_ALONE)
-    if form.kind is not Kind.FULL or form.family in words.NO_FAMILY:
+    if form.kind is not Kind.FULL:
         return False
     if any(len(word) == 1 for word in form.middle):
         return True
+    if form.family in words.NO_FAMILY:
+        return False
     return known or bool(form.title) or words.is_given(form.given) or bool(form.sounds)
 
 
 def is_abbreviated(form: NameForm) -> bool:
     """Whether a name is an initial and a family name: nothing but a person is written so."""
     return form.kind is Kind.FULL and len(form.given) == 1 and len(form.family) > 1
+
+
+def is_respelt_person(less: NameForm, more: NameForm) -> bool:
+    """Whether a name is a person's whose transliteration differs, so that lists of given names may lack the other."""
+    both_full = less.kind is Kind.FULL and more.kind is Kind.FULL and less.given != more.given
+    return both_full and words.is_given(less.given) and skeleton(less.given) == skeleton(more.given)
 
 
 def _agree(one: NameForm, other: NameForm) -> bool:
@@ -104,10 +117,12 @@ def _titled(less: NameForm, more: NameForm) -> Need | None:
 
 
 def _full(less: NameForm, more: NameForm) -> Need | None:
-    if less.sounds and less.sounds == more.sounds:
+    if less.sounds & more.sounds:
         return Need.TIME
+    if _begins(less, more):
+        return Need.COMPANY
     if not _family_fits(less.family, more.family):
-        return None
+        return _respelt(less, more)
     initials = _run_together(less)
     if initials and more.given.startswith(initials[0]) and more.middle and more.middle[0].startswith(initials[1]):
         return Need.TIME
@@ -115,7 +130,22 @@ def _full(less: NameForm, more: NameForm) -> Need | None:
         return None
     if less.given == more.given or (len(less.given) == 1 and more.given.startswith(less.given)):
         return Need.TIME if _only_middle_names(less, more) else Need.COMPANY
-    return Need.COMPANY if more.given in words.nicknames().get(less.given, ()) else None
+    return Need.COMPANY if more.given in words.nicknames().get(less.given, ()) else _respelt(less, more)
+
+
+def _begins(less: NameForm, more: NameForm) -> bool:
+    """The given names alone of a longer name: "Fatima Zahra" of "Fatima Zahra El Idrissi"."""
+    return not less.middle and less.given == more.given and more.middle[:1] == (less.family,)
+
+
+def _respelt(less: NameForm, more: NameForm) -> Need | None:
+    """The same two words in another transliteration or alphabet, or with a slip in the longer of them."""
+    if less.middle != more.middle:
+        return None
+    if skeleton(less.given) == skeleton(more.given) and skeleton(less.family) == skeleton(more.family):
+        return Need.TIME if less.text.isascii() != more.text.isascii() else Need.COMPANY
+    slipped = less.given == more.given and is_slip(less.family, more.family)
+    return Need.COMPANY if slipped else None
 
 
 def _run_together(form: NameForm) -> str:

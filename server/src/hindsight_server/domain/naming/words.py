@@ -13,19 +13,27 @@ TITLES = {
     "captain": "role", "capt": "role", "coach": "role", "chef": "role", "detective": "role", "judge": "role",
     "lieutenant": "role", "lt": "role", "major": "role", "officer": "role", "pastor": "role", "president": "role",
     "principal": "role", "rabbi": "role", "senator": "role", "sergeant": "role", "sgt": "role", "colonel": "role",
+    "general": "role",
+    "commander": "role", "sheriff": "role", "inspector": "role", "deacon": "role", "bishop": "role", "imam": "role",
+    "chancellor": "role", "dean": "role", "count": "mr", "countess": "ms", "lord": "mr", "lady": "ms",
     "mayor": "role", "governor": "role", "reverend": "role", "rev": "role", "nurse": "role",
 }  # fmt: skip
 """Titles before a name and their class. Titles of kinship ("Uncle Bob") are part of the name."""
 
 WRITTEN_OUT = {"doctor": "dr", "professor": "prof", "mister": "mr", "capt": "captain", "sgt": "sergeant",
                "lt": "lieutenant", "rev": "reverend", "corporation": "corp", "limited": "ltd", "company": "co",
-               "incorporated": "inc", "saint": "st", "junior": "jr", "senior": "sr"}  # fmt: skip
+               "incorporated": "inc", "saint": "st", "junior": "jr", "senior": "sr", "mount": "mt", "fort": "ft",
+               "and": "&", "centre": "center", "theatre": "theater", "boulevard": "blvd", "avenue": "ave",
+               "attorney": "atty", "general": "gen", "colonel": "col"}  # fmt: skip
 """Two writings of one word."""
 
 SUFFIXES = frozenset(["jr", "sr", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"])
 PARTICLES = frozenset(["van", "von", "de", "der", "den", "la", "le", "del", "di", "da", "dos", "bin", "al", "el", "of"])
 
-LEGAL_FORMS = frozenset(["inc", "corp", "ltd", "llc", "gmbh", "co", "plc", "ag", "bv", "kg", "oy"])
+LEGAL_FORMS = frozenset(
+    ["inc", "corp", "ltd", "llc", "gmbh", "co", "plc", "ag", "bv", "kg", "oy", "llp", "lp", "sa", "srl", "sarl", "spa",
+     "nv", "ab", "as", "aps", "pty", "pte", "kk", "ug", "ohg", "oyj", "pllc", "se", "sas", "bhd"]
+)  # fmt: skip
 HAN_LEGAL_FORMS = ("股份有限公司", "有限公司", "集团公司", "公司", "集团")
 
 ABBREVIATIONS = {
@@ -33,7 +41,20 @@ ABBREVIATIONS = {
     "united states of america": "united states", "uk": "united kingdom", "u.k.": "united kingdom",
     "nyc": "new york city", "uae": "united arab emirates", "u.a.e.": "united arab emirates",
     "l.a.": "los angeles", "sf": "san francisco", "washington, d.c.": "washington dc", "n.z.": "new zealand",
-    "bombay": "mumbai", "peking": "beijing", "saigon": "ho chi minh city", "calcutta": "kolkata",
+    "bombay": "mumbai", "peking": "beijing", "saigon": "ho chi minh city", "calcutta": "kolkata", "madras": "chennai",
+    "bangalore": "bengaluru", "rangoon": "yangon", "kiev": "kyiv", "constantinople": "istanbul", "canton": "guangzhou",
+    "münchen": "munich", "köln": "cologne", "wien": "vienna", "nürnberg": "nuremberg", "praha": "prague",
+    "roma": "rome", "firenze": "florence", "venezia": "venice", "milano": "milan", "napoli": "naples",
+    "torino": "turin", "genova": "genoa", "lisboa": "lisbon", "sevilla": "seville", "moskva": "moscow",
+    "warszawa": "warsaw", "kraków": "krakow", "cracow": "krakow", "københavn": "copenhagen", "göteborg": "gothenburg",
+    "bruxelles": "brussels", "antwerpen": "antwerp", "genf": "geneva", "genève": "geneva", "den haag": "the hague",
+    "bucurești": "bucharest", "beograd": "belgrade", "athina": "athens", "deutschland": "germany", "españa": "spain",
+    "österreich": "austria", "italia": "italy", "brasil": "brazil", "holland": "netherlands", "burma": "myanmar",
+    "the netherlands": "netherlands", "czechia": "czech republic", "türkiye": "turkey", "ivory coast": "côte d'ivoire",
+    "vs code": "visual studio code", "vscode": "visual studio code", "postgres": "postgresql", "k8s": "kubernetes",
+    "aws": "amazon web services", "gcp": "google cloud platform", "mongo": "mongodb", "ms teams": "microsoft teams",
+    "ms word": "microsoft word", "ms excel": "microsoft excel", "golang": "go language", "msft": "microsoft",
+    "un": "united nations", "u.n.": "united nations", "eu": "european union", "e.u.": "european union",
 }  # fmt: skip
 
 HAN_PLACES = {
@@ -112,13 +133,34 @@ applebee arby dunkin hardee jimmy john lord papa sam victoria barclay lloyd mood
 """
 OWN_APOSTROPHE = frozenset(_OWN_APOSTROPHE.split())
 
+_REGIONS = """
+alabama|alaska|arizona|arkansas|california|colorado|connecticut|delaware|florida|georgia|hawaii|idaho|illinois|indiana
+|iowa|kansas|kentucky|louisiana|maine|maryland|massachusetts|michigan|minnesota|mississippi|missouri|montana|nebraska
+|nevada|new hampshire|new jersey|new mexico|new york|north carolina|north dakota|ohio|oklahoma|oregon|pennsylvania
+|rhode island|south carolina|south dakota|tennessee|texas|utah|vermont|virginia|washington|west virginia|wisconsin
+|wyoming|ontario|quebec|alberta|manitoba|saskatchewan|nova scotia|british columbia|queensland|tasmania|new south wales
+|england|scotland|wales|ireland|france|germany|spain|italy|portugal|austria|switzerland|poland|japan|china|india
+|brazil|mexico|canada|australia|new zealand|south africa|usa|uk|kansas|bavaria|kent|essex|sussex|cornwall|devon
+"""
+REGIONS = frozenset(part.strip() for part in _REGIONS.replace("\n", " ").split("|"))
+"""What stands behind the comma in "Salem, Oregon"."""
+
 _COMPOUND_SURNAMES = "欧阳 司马 上官 诸葛 东方 皇甫 尉迟 公孙 慕容 令狐 司徒 夏侯 宇文 长孙 轩辕 端木 南宫 独孤"
 HAN_COMPOUND_SURNAMES = frozenset(_COMPOUND_SURNAMES.split())
 HAN_TITLES = {
     "先生": "m", "女士": "f", "小姐": "f", "太太": "f", "老师": "", "教授": "", "医生": "", "博士": "", "经理": "",
     "主任": "", "同学": "", "师傅": "", "律师": "", "总监": "", "总": "", "哥": "m", "姐": "f",
+    "阿姨": "f", "教练": "", "叔叔": "m", "大爷": "m", "大妈": "f", "大叔": "m", "奶奶": "f", "爷爷": "m", "护士": "",
+    "校长": "", "院长": "", "厂长": "",
+    "书记": "", "部长": "", "科长": "", "局长": "", "处长": "", "队长": "", "店长": "",
+    "班长": "", "组长": "", "导师": "", "会计": "", "董": "", "姨": "f", "叔": "m", "婶": "f", "嫂": "f", "大夫": "",
+    "警官": "", "记者": "", "编辑": "", "导游": "", "秘书": "", "助理": "", "老板": "",
+    "夫人": "f", "法官": "", "馆长": "",
+    "船长": "", "机长": "", "村长": "", "镇长": "", "市长": "", "董事长": "", "工程师": "", "设计师": "", "厨师": "",
 }  # fmt: skip
 """Words behind a Chinese name, with the gender that they tell."""
+HAN_NAME_ENDS = frozenset("国海山江河洲湖书")
+"""Of those below, the ones that end a given name of two characters: 陈建国."""
 HAN_NO_NAME_ENDS = frozenset("市省县区镇村路街校院司店国洲州湖江河山海岛站港湾厅局部所社团队会节课书报")
 
 _SURNAME_SYLLABLES = {"曾": "zeng", "单": "shan", "解": "xie", "仇": "qiu", "查": "zha", "盖": "ge", "乐": "yue",

@@ -66,6 +66,13 @@ SELECT wanted.value, (
 )
 FROM json_each(:keys) AS wanted
 
+-- name: spoken
+SELECT wanted.value, e.number, e.normal_name
+FROM json_each(:keys) AS wanted
+CROSS JOIN entity_keys AS k ON k.bank_id = :bank_id AND k.key = 'f:' || wanted.value
+CROSS JOIN entities AS e ON e.bank_id = k.bank_id AND e.number = k.number
+ORDER BY wanted.key, e.number
+
 -- name: write
 UPDATE entities
 SET parent = :parent, entity = :entity, status = :status, awaited = :awaited, candidates = :candidates, flags = :flags
