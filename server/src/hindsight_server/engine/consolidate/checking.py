@@ -1,0 +1,182 @@
+"""What a proposal may do: nothing that is not proved by the facts that were given.
+
+A model, and whoever speaks to it through a memory, can ask for anything; what is done is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hindsight_server.domain.grounding import Evidence, Ordinary
+from hindsight_server.domain.model import Fact
+from hindsight_server.domain.text import clean_text
+from hindsight_server.engine.consolidate.types import Action, Candidate, Kind, Look, Proposal, Refused, no_ordinary
+from hindsight_server.ports.observations import Source
+
+LONGEST_TEXT = 1000
+"""Characters of an observation."""
+FULL = "the scope has no room for another observation"
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The actions that are done, and those that are not."""
+
+    accepted: tuple[Action, ...]
+    refused: tuple[Refused, ...]
+
+
+def check(look: Look, proposal: Proposal, ordinary: Ordinary = no_ordinary) -> Checked:
+    """Which of the proposed actions may be done.
+
+    Each rests on at least one of the given facts. An observation's names, numbers and words come from what it rests on.
+    What is contradicted is not newer than what contradicts it. An observation goes only when others of the scope rest
+    on all that it rests on. No observation is touched twice.
+    """
+    checking = _Checking(look, proposal, ordinary)
+    for action in proposal.actions:
+        checking.take(action)
+    return Checked(tuple(checking.accepted), (*proposal.refused, *checking.refused))
+
+
+def dates_of(fact: Fact) -> str:
+    """The days that a fact's times name, as an observation may write them."""
+    told = []
+    for moment in (fact.mentioned_at, fact.occurred_start, fact.occurred_end):
+        if moment is not None:
+            told.append(date_words(moment))
+    return "; ".join(dict.fromkeys(told))
+
+
+def date_words(moment: datetime) -> str:
+    """A day in the usual writings, for comparison only."""
+    day = f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
+    return f"{day} {moment.date().isoformat()} {moment.year}年{moment.month}月{moment.day}日"
+
+
+class _Checking:
+    def __init__(self, look: Look, proposal: Proposal, ordinary: Ordinary) -> None:
+        self._look = look
+        self._ordinary = ordinary
+        self._facts = {waiting.fact.fact_id: waiting.fact for waiting in look.facts}
+        self._further = {fact.fact_id: fact for fact in proposal.further}
+        self._candidates = {candidate.observation_id: candidate for candidate in look.candidates}
+        self._room = look.room
+        self._touched: set[str] = set()
+        self.accepted: list[Action] = []
+        self.refused: list[Refused] = []
+
+    def take(self, action: Action) -> None:
+        action = self._cleaned(action)
+        why = self._why_not(action)
+        if why is not None:
+            named = frozenset(source.fact_id for source in action.sources) & self._facts.keys()
+            self.refused.append(Refused(why=why, fact_ids=named))
+            return
+        if action.observation_id is not None:
+            self._touched.add(action.observation_id)
+        if action.kind is Kind.CREATE and self._room is not None:
+            self._room -= 1
+        self.accepted.append(action)
+
+    def _cleaned(self, action: Action) -> Action:
+        """With the text on one line, and quotes only where they are verbatim."""
+        known = {**self._facts, **self._further}
+        sources: dict[str, Source] = {}
+        for source in action.sources:
+            fact = known.get(source.fact_id)
+            quote = source.quote.strip() if fact is not None and source.quote.strip() in fact.text else ""
+            held = sources.get(source.fact_id)
+            if held is None or not held.quote:
+                sources[source.fact_id] = Source(fact_id=source.fact_id, quote=quote)
+        return replace(action, text=" ".join(clean_text(action.text).split()), sources=tuple(sources.values()))
+
+    def _why_not(self, action: Action) -> str | None:
+        about = action.observation_id
+        if action.kind is not Kind.CREATE and about not in self._candidates:
+            return "it names an observation that was not given"
+        if about in self._touched:
+            return "another action is about the same observation"
+        if action.kind is Kind.DELETE:
+            return self._why_not_delete(self._candidates[about or ""])
+        given = [source for source in action.sources if source.fact_id in self._facts]
+        if not given:
+            return "it rests on none of the given facts"
+        if len(given) + sum(source.fact_id in self._further for source in action.sources) < len(action.sources):
+            return "it names a fact that was not given"
+        if not action.text:
+            return "it has no text"
+        if len(action.text) > LONGEST_TEXT:
+            return f"its text has more than {LONGEST_TEXT} characters"
+        if action.kind is Kind.CREATE and self._room is not None and self._room <= 0:
+            return FULL
+        return self._why_not_proved(action)
+
+    def _why_not_delete(self, candidate: Candidate) -> str | None:
+        supported = {source.fact_id for action in self.accepted for source in action.sources}
+        for other in self._candidates.values():
+            if other is not candidate and not self._is_deleted(other):
+                supported |= {source.fact_id for source in other.observation.sources}
+        if supported.issuperset(source.fact_id for source in candidate.observation.sources):
+            return None
+        return "facts still prove the observation, and no other one rests on them"
+
+    def _is_deleted(self, candidate: Candidate) -> bool:
+        return any(
+            action.kind is Kind.DELETE and action.observation_id == candidate.observation_id for action in self.accepted
+        )
+
+    def _why_not_proved(self, action: Action) -> str | None:
+        candidate = self._candidates.get(action.observation_id or "")
+        known = {**self._facts, **self._further}
+        new = [known[source.fact_id] for source in action.sources]
+        old = candidate.facts if candidate is not None else ()
+        if action.kind is Kind.CONTRADICT and _latest(new) < _latest(old):
+            return "the facts are older than what they would contradict"
+        # What the observation said before was checked when it was written.
+        said = [candidate.observation.fact] if candidate is not None else []
+        return not_proved(action.text, [*new, *old, *said], self._ordinary)
+
+
+def not_proved(text: str, facts: Sequence[Fact], ordinary: Ordinary = no_ordinary) -> str | None:
+    """What in a text the facts don't say; None when all of it may come from them."""
+    evidence = Evidence(
+        words=[*(fact.text for fact in facts), *(dates_of(fact) for fact in facts)],
+        names=[*_names(facts)],
+        ordinary=ordinary,
+    )
+    name = evidence.missing_name(text)
+    if name is not None:
+        return f"its facts don't name '{name[:60]}'"
+    number = evidence.missing_number(text)
+    if number is not None:
+        return f"its facts don't hold the number '{number[:60]}'"
+    if not evidence.shares_words(text):
+        return "it has nothing in common with its facts"
+    return None
+
+
+def _names(facts: Iterable[Fact]) -> Iterable[str]:
+    for fact in facts:
+        yield from fact.entities
+        if fact.speaker:
+            yield fact.speaker
+
+
+def _latest(facts: Iterable[Fact]) -> float:
+    """When the newest of them was said; minus infinity when none tells."""
+    said = [fact.mentioned_at.timestamp() for fact in facts if fact.mentioned_at is not None]
+    return max(said, default=float("-inf"))
+
+
+def facts_without_action(look: Look, checked: Checked) -> frozenset[str]:
+    """The given facts that only refused actions named."""
+    done = {source.fact_id for action in checked.accepted for source in action.sources}
+    refused = {fact_id for one in checked.refused if one.why != FULL for fact_id in one.fact_ids}
+    return frozenset(refused - done)
