@@ -46,6 +46,8 @@ REQUESTS = [
     "CreateFolderRequest",
     "CreatePageRequest",
     "UpdateNodeRequest",
+    "ConsolidationRequest",
+    "ConsolidationStrategiesPreviewRequest",
 ]
 RESPONSES = [
     "LivenessResponse",
@@ -78,15 +80,21 @@ RESPONSES = [
     "CancelOperationResponse",
     "DeleteOperationResponse",
     "RetryOperationResponse",
+    "FileRetainResponse",
+    "LLMRequestListResponse",
+    "LLMRequestStatsResponse",
+    "BankLlmHealthResponse",
     "CreateMentalModelResponse",
-    "MentalModelListResponse",
-    "MentalModelDryRunRefreshResult",
     "AsyncOperationSubmitResponse",
-    "KnowledgeTreeResponse",
     "CreateKnowledgePageResponse",
     "KnowledgePageResponse",
     "KnowledgePageSearchResponse",
     "KnowledgePageBundleResponse",
+    "ConsolidationResponse",
+    "RecoverConsolidationResponse",
+    "ObservationScopesResponse",
+    "ClearMemoryObservationsResponse",
+    "ConsolidationStrategiesPreview",
 ]
 SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 METHODS = ("get", "put", "post", "patch", "delete")

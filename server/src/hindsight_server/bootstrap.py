@@ -17,22 +17,31 @@ from hindsight_server.settings import Settings, SettingsError, variable_of
 
 if TYPE_CHECKING:
     from hindsight_server.domain.defence.events import SecurityEvent
+    from hindsight_server.engine.attachments.attaching import Attaching
+    from hindsight_server.engine.attachments.keeper import BlobKeeper
+    from hindsight_server.engine.attachments.uploads import Uploads
     from hindsight_server.engine.defence import Defender
     from hindsight_server.engine.extract import Distiller
     from hindsight_server.engine.indexing import Indexer
-    from hindsight_server.engine.jobs import Handler, JobRunner
+    from hindsight_server.engine.jobs import Handler, JobOptions, JobRunner
     from hindsight_server.engine.language import Models
+    from hindsight_server.engine.language.log import RequestLog
+    from hindsight_server.engine.language.types import Recorder
     from hindsight_server.engine.recall.recaller import Recaller
+    from hindsight_server.engine.retain import Retainer
     from hindsight_server.engine.transfer.transfers import Transfers
+    from hindsight_server.engine.transfer.withdrawal import OnForget
     from hindsight_server.http.metrics import Metrics
     from hindsight_server.http.services import Services
     from hindsight_server.ports.analyzer import TextAnalyzer
     from hindsight_server.ports.archives import Archives
+    from hindsight_server.ports.blobs import BlobStore
     from hindsight_server.ports.clock import Clock
     from hindsight_server.ports.detector import SensitiveDetector
     from hindsight_server.ports.embedder import Embedder
     from hindsight_server.ports.extractor import Extractor
     from hindsight_server.ports.llm import ChatProvider
+    from hindsight_server.ports.parser import FileParser
     from hindsight_server.ports.records import Operation
     from hindsight_server.ports.store import Store
 
@@ -66,19 +75,26 @@ def build_services(settings: Settings) -> Services:
     from hindsight_server.adapters.detect import SensitiveData
     from hindsight_server.adapters.embed import make_embedder
     from hindsight_server.adapters.extract import BuiltinExtractor
+    from hindsight_server.adapters.parse.process import ProcessParser
     from hindsight_server.adapters.sqlite import SqliteStore
     from hindsight_server.adapters.text import Analyzer
+    from hindsight_server.http.metrics import Metrics
 
-    analyzer = Analyzer()
+    analyzer, store, metrics = Analyzer(), SqliteStore(settings.folder()), Metrics()
+    request_log = _request_log(settings, store, metrics)
     outside = _Adapters(
-        store=SqliteStore(settings.folder()),
+        store=store,
         embedder=make_embedder(settings.embeddings_provider),
         analyzer=analyzer,
         extractor=BuiltinExtractor(analyzer),
         clock=SystemClock(),
         detector=SensitiveData(),
         archives=FolderArchives(settings.folder() / "archives"),
-        models=build_models(settings.language),
+        blobs=_blobs(settings),
+        parser=ProcessParser(),
+        models=build_models(settings.language, request_log.record),
+        request_log=request_log,
+        metrics=metrics,
     )
     return _assembled(settings, outside, _recaller(settings, outside))
 
@@ -94,16 +110,36 @@ class _Adapters:
     clock: Clock
     detector: SensitiveDetector
     archives: Archives
+    blobs: BlobStore
+    parser: FileParser
     models: Models
+    request_log: RequestLog
+    metrics: Metrics
 
 
-def build_models(wanted: LanguageSettings) -> Models:
+def _request_log(settings: Settings, store: Store, metrics: Metrics) -> RequestLog:
+    from hindsight_server.engine.language.log import LogOptions, RequestLog
+
+    options = LogOptions(
+        enabled=settings.llm_trace_enabled,
+        texts=settings.llm_trace_texts,
+        max_chars=settings.llm_trace_max_chars,
+        retention_days=settings.llm_trace_retention_days,
+    )
+    return RequestLog(store, SystemClock(), options, count=metrics.language.count)
+
+
+def build_models(wanted: LanguageSettings, record: Recorder | None = None) -> Models:
     """The language models of the settings. Kinds of work with the same settings share one, and its limits.
+
+    Args:
+        record: told of every try.
 
     Raises:
         SettingsError: the library of a provider is not installed.
     """
     from hindsight_server.engine.language import LanguageModel, ModelOptions, Models
+    from hindsight_server.engine.language.types import no_record
 
     made: dict[ModelSettings, LanguageModel] = {}
 
@@ -114,7 +150,7 @@ def build_models(wanted: LanguageSettings) -> Models:
                 max_retries=settings.max_retries,
                 timeout_seconds=settings.timeout_seconds,
             )
-            made[settings] = LanguageModel(_provider(settings), options)
+            made[settings] = LanguageModel(_provider(settings), options, record or no_record)
         return made.get(settings)
 
     return Models(
@@ -156,6 +192,7 @@ def _recaller(settings: Settings, outside: _Adapters) -> Recaller:
 
 
 def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Services:
+    from hindsight_server.engine.attachments.attached import Attached
     from hindsight_server.engine.banks import Banks
     from hindsight_server.engine.directives import Directives
     from hindsight_server.engine.documents import Documents
@@ -163,7 +200,15 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
     from hindsight_server.engine.graph import Graphs
     from hindsight_server.engine.indexing import Indexer
     from hindsight_server.engine.jobs import JobRunner
+    from hindsight_server.engine.knowledge import KnowledgeBase
     from hindsight_server.engine.memories import Memories
+    from hindsight_server.engine.mental_models.automatic import AutomaticRefreshes
+    from hindsight_server.engine.mental_models.jobs import RefreshJobs
+    from hindsight_server.engine.mental_models.models import MentalModels
+    from hindsight_server.engine.mental_models.reading import MentalModelReader
+    from hindsight_server.engine.mental_models.refresher import Refresher
+    from hindsight_server.engine.mental_models.schedule import Ticker
+    from hindsight_server.engine.mental_models.search import PageSearch
     from hindsight_server.engine.operations import Operations
     from hindsight_server.engine.reflect import Reasoning, Reflector
     from hindsight_server.engine.repair import VectorRepair
@@ -172,23 +217,37 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
     from hindsight_server.engine.tags import Tags
     from hindsight_server.engine.transfer.templates import Templates
     from hindsight_server.http.admission import Admission
-    from hindsight_server.http.metrics import Metrics
     from hindsight_server.http.services import Services
+    from hindsight_server.ports.mental_models import REFRESH
 
-    store, clock, metrics = outside.store, outside.clock, Metrics()
+    store, clock, metrics = outside.store, outside.clock, outside.metrics
     defender = _defender(settings, outside, metrics)
     indexer = Indexer(outside.analyzer, outside.embedder)
-    jobs = JobRunner(store, clock)
+    jobs = JobRunner(store, clock, options=_job_options(settings))
     retainer = Retainer(store, outside.extractor, indexer, clock, on_job=jobs.wake, defender=defender)
     distiller = _distiller(outside)
     if distiller is not None:
         retainer.read_with(distiller)
+    attaching = _attaching(settings, outside, defender)
+    retainer.attach_with(attaching)
     transfers = _transfers(outside, indexer, jobs, defender)
+    on_forget = _on_forget(transfers, outside.request_log, attaching.keeper)
     has_model = distiller is not None
-    banks = Banks(store, clock, settings.bank_defaults(), on_forget=transfers.withdraw, has_model=has_model)
+    banks = Banks(store, clock, settings.bank_defaults(), on_forget=on_forget, has_model=has_model)
     jobs.register(RETAIN, _counted(retainer.run_job, metrics))
     directives, thinker = Directives(store, clock), outside.models.reflect
-    reasoning = Reasoning(model=thinker, banks=banks, directives=directives) if thinker is not None else None
+    search = PageSearch(outside.analyzer, outside.embedder)
+    reading = MentalModelReader(store, search)
+    reasoning = (
+        Reasoning(model=thinker, banks=banks, directives=directives, mental_models=reading)
+        if thinker is not None
+        else None
+    )
+    reflector = Reflector(store, recaller, outside.analyzer, clock, reasoning)
+    refresher = Refresher(store, reflector, recaller, indexer, outside.analyzer, thinker)
+    models = MentalModels(store, refresher, clock, on_job=jobs.wake, on_forget=on_forget)
+    refreshes = AutomaticRefreshes(store, clock, on_job=jobs.wake)
+    jobs.register(REFRESH, RefreshJobs(store, refresher, clock).run)
     return Services(
         store=store,
         embedder=outside.embedder,
@@ -196,11 +255,17 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
         previewer=Previewer(store, outside.extractor, clock, defender=defender, distiller=distiller),
         graphs=Graphs(store),
         recaller=recaller,
-        reflector=Reflector(store, recaller, outside.analyzer, clock, reasoning),
+        reflector=reflector,
+        mental_models=models,
+        knowledge=KnowledgeBase(
+            store, models, search, clock, on_forget=on_forget, observations=outside.models.consolidation is not None
+        ),
+        refreshes=refreshes,
+        schedules=Ticker(refreshes.tick, settings.mental_model_refresh_tick_seconds),
         directives=directives,
         banks=banks,
-        documents=Documents(store, retainer, clock, defender, transfers.withdraw),
-        memories=Memories(store, indexer, clock, defender, transfers.withdraw),
+        documents=Documents(store, retainer, clock, defender, on_forget),
+        memories=Memories(store, indexer, clock, defender, on_forget),
         entities=Entities(store, clock, defender),
         defender=defender,
         operations=Operations(store, clock, on_job=jobs.wake),
@@ -210,9 +275,21 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
         jobs=jobs,
         repair=VectorRepair(store, indexer, clock),
         metrics=metrics,
+        attached=Attached(store, attaching.keeper),
+        uploads=_uploads(settings, outside, attaching, retainer, jobs),
         admission=Admission(settings.recalls_in_flight),
         models=outside.models,
+        request_log=outside.request_log,
+        llm_health=settings.bank_llm_health,
     )
+
+
+def _job_options(settings: Settings) -> JobOptions:
+    """With a model, jobs mostly wait for it: as many run as it answers at the same time, so that small ones add up."""
+    from hindsight_server.engine.jobs import JobOptions
+
+    retain = settings.language.retain
+    return JobOptions(slots=min(32, max(10, retain.max_concurrent))) if retain.configured else JobOptions()
 
 
 def _distiller(outside: _Adapters) -> Distiller | None:
@@ -226,6 +303,61 @@ def _distiller(outside: _Adapters) -> Distiller | None:
         return [[entity.name, *entity.aliases] for entity in found]
 
     return Distiller(outside.models.retain, ordinary=opens_sentences, names_in=names_in, aliases=aliases)
+
+
+def _on_forget(transfers: Transfers, request_log: RequestLog, keeper: BlobKeeper) -> OnForget:
+    """What ends with the words of a bank: exports of it, logged questions, and the bytes of attachments."""
+
+    async def forget(bank_id: str) -> None:
+        await transfers.withdraw(bank_id)
+        await request_log.forget(bank_id)
+        await keeper.sweep(bank_id)
+
+    return forget
+
+
+def _blobs(settings: Settings) -> BlobStore:
+    files = settings.files
+    if files.storage_type == "native":
+        from hindsight_server.adapters.blobs import FolderBlobs
+
+        return FolderBlobs(settings.folder() / "blobs")
+    from hindsight_server.adapters.blobs.objects import ObjectBlobs, make_store
+    from hindsight_server.domain.errors import HindsightServerError
+
+    try:
+        return ObjectBlobs(make_store(files.storage_type, files.store_options()))
+    except HindsightServerError as problem:
+        raise SettingsError(str(problem)) from problem
+
+
+def _attaching(settings: Settings, outside: _Adapters, defender: Defender) -> Attaching:
+    from hindsight_server.engine.attachments.attaching import Attaching
+    from hindsight_server.engine.attachments.blocks import AttachmentLimits
+    from hindsight_server.engine.attachments.keeper import BlobKeeper
+    from hindsight_server.engine.attachments.reader import AttachmentReader
+
+    keeper = BlobKeeper(outside.store, outside.blobs)
+    reader = AttachmentReader(keeper, outside.parser, vision=outside.models.vision, defender=defender)
+    limits = AttachmentLimits(bytes_each=settings.files.attachment_mb << 20, count=settings.files.attachment_count)
+    return Attaching(outside.store, reader, keeper, limits)
+
+
+def _uploads(
+    settings: Settings, outside: _Adapters, attaching: Attaching, retainer: Retainer, jobs: JobRunner
+) -> Uploads:
+    from hindsight_server.engine.attachments.uploads import FILE_RETAIN, UploadLimits, Uploads
+
+    files = settings.files
+    limits = UploadLimits(
+        files=files.upload_files,
+        total_bytes=files.upload_mb << 20,
+        delete_after_retain=files.delete_after_retain,
+        enabled=files.upload_api,
+    )
+    uploads = Uploads(outside.store, attaching, retainer, outside.clock, limits=limits, on_job=jobs.wake)
+    jobs.register(FILE_RETAIN, uploads.run_job)
+    return uploads
 
 
 def _defender(settings: Settings, outside: _Adapters, metrics: Metrics) -> Defender:

@@ -16,6 +16,7 @@ from typing import Any
 
 from hindsight_server.domain.defence.policy import read_policy
 from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.file_settings import FileSettings, file_variables
 from hindsight_server.model_settings import PREFIX, LanguageSettings, SettingsError, language_variables
 
 __all__ = [
@@ -56,7 +57,14 @@ class Settings:
             even above it.
         ranking_weights: a file of weights that ranks instead of the bundled one; None is the bundled one.
         memory_defense: the policy of banks that set none, as JSON; None is no defence.
+        llm_trace_enabled: keep a log of what language models were asked: when, for what, tokens, outcome.
+        llm_trace_texts: keep what was asked and answered in it too.
+        llm_trace_max_chars: of each text at most.
+        llm_trace_retention_days: after which the log's entries go.
+        mental_model_refresh_tick_seconds: between two looks at the schedules of mental models.
+        bank_llm_health: serve the operation that asks a bank's models whether they answer.
         language: the language models of each kind of work; none unless they are named.
+        files: where attachments and uploads are kept, and what they may be.
 
     Example:
         >>> Settings.from_environment({"HINDSIGHT_API_PORT": "9000"}).port
@@ -75,7 +83,16 @@ class Settings:
     recall_cache_bytes: int = field(default=512 * 1024 * 1024, metadata=_variable("RECALL_CACHE_BYTES"))
     ranking_weights: Path | None = field(default=None, metadata=_variable("RANKING_WEIGHTS"))
     memory_defense: str | None = field(default=None, metadata=_variable("MEMORY_DEFENSE"))
+    llm_trace_enabled: bool = field(default=True, metadata=_variable("LLM_TRACE_ENABLED"))
+    llm_trace_texts: bool = field(default=False, metadata=_variable("LLM_TRACE_TEXTS"))
+    llm_trace_max_chars: int = field(default=50_000, metadata=_variable("LLM_TRACE_MAX_CHARS"))
+    llm_trace_retention_days: int = field(default=1, metadata=_variable("LLM_TRACE_RETENTION_DAYS"))
+    mental_model_refresh_tick_seconds: int = field(
+        default=300, metadata=_variable("MENTAL_MODEL_REFRESH_TICK_SECONDS")
+    )
+    bank_llm_health: bool = field(default=True, metadata=_variable("ENABLE_BANK_LLM_HEALTH"))
     language: LanguageSettings = field(default_factory=LanguageSettings)
+    files: FileSettings = field(default_factory=FileSettings)
 
     def __post_init__(self) -> None:
         _check_choice(self, "log_level", LOG_LEVELS)
@@ -84,6 +101,9 @@ class Settings:
         _check_range(self, "threads", 1, 256)
         _check_range(self, "max_body_bytes", 1024, 2**40)
         _check_range(self, "recalls_in_flight", 0, 2**31)
+        _check_range(self, "llm_trace_max_chars", 1, 10_000_000)
+        _check_range(self, "llm_trace_retention_days", 1, 3650)
+        _check_range(self, "mental_model_refresh_tick_seconds", 1, 86_400)
         self.bank_defaults()
         _check_range(self, "recall_cache_bytes", 0, 2**50)
         if self.api_key is None and not is_loopback(self.host):
@@ -117,7 +137,10 @@ class Settings:
         Raises:
             SettingsError: a value can't be used.
         """
-        values: dict[str, Any] = {"language": LanguageSettings.from_environment(environ)}
+        values: dict[str, Any] = {
+            "language": LanguageSettings.from_environment(environ),
+            "files": FileSettings.from_environment(environ),
+        }
         for setting in _plain():
             text = environ.get(setting.metadata["variable"], "").strip()
             if text:
@@ -136,7 +159,9 @@ class Settings:
 
 def all_variables() -> dict[str, Any]:
     """Every environment variable that the server reads, with its default; None where it has none of its own."""
-    return {str(setting.metadata["variable"]): setting.default for setting in _plain()} | dict(language_variables())
+    return {str(setting.metadata["variable"]): setting.default for setting in _plain()} | dict(
+        [*language_variables(), *file_variables()]
+    )
 
 
 def variable_of(name: str) -> str:
@@ -159,7 +184,11 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-_INTEGERS = ("port", "threads", "max_body_bytes", "recalls_in_flight", "recall_cache_bytes")
+_INTEGERS = (
+    *("port", "threads", "max_body_bytes", "recalls_in_flight", "recall_cache_bytes"),
+    *("llm_trace_max_chars", "llm_trace_retention_days", "mental_model_refresh_tick_seconds"),
+)
+_SWITCHES = ("llm_trace_enabled", "llm_trace_texts", "bank_llm_health")
 
 
 _PATHS = ("data_dir", "ranking_weights")
@@ -170,12 +199,20 @@ def _convert(name: str, text: str) -> Any:
         return Path(text)
     if name in ("log_level", "embeddings_provider"):
         return text.lower()
+    if name in _SWITCHES:
+        return _switch(name, text)
     if name not in _INTEGERS:
         return text
     try:
         return int(text)
     except ValueError:
         raise SettingsError(f"{variable_of(name)} must be a whole number, not {text!r}.") from None
+
+
+def _switch(name: str, text: str) -> bool:
+    if text.lower() not in ("true", "false", "1", "0"):
+        raise SettingsError(f"{variable_of(name)} must be true or false, not {text!r}.")
+    return text.lower() in ("true", "1")
 
 
 def _check_choice(settings: Settings, name: str, choices: tuple[str, ...]) -> None:

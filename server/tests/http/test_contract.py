@@ -64,6 +64,7 @@ def test_every_served_operation_answers_as_documented(api: Any, conforms: Confor
     _walk_operations(walk)
     _walk_transfers(walk)
     _walk_forgetting(walk)
+    _walk_language(walk)
     assert walk("list_security_events", query="?action=block")["items"] == []
     walk("clear_bank_memories", query="?type=world")
     walk("delete_bank")
@@ -139,6 +140,12 @@ def _walk_directives(walk: Walk) -> None:
     assert walk("list_directives")["total"] == 0
     assert walk("list_directives", query="?active_only=false&tags=user:ann")["items"] == [changed]
     walk("delete_directive", directive_id=made["id"])
+
+
+def _walk_language(walk: Walk) -> None:
+    assert {row["status"] for row in walk("test_bank_llm")["operations"]} == {"not_configured"}
+    assert walk("list_llm_requests", query="?group=true&call_type=llm")["items"] == []
+    assert walk("llm_request_stats", query="?period=30d")["trunc"] == "day"
 
 
 def _walk_documents(walk: Walk) -> None:

@@ -15,7 +15,9 @@
     │   └── ReflectTimedOut     there was none in time (HTTP 504)
     ├── ModelError              the language model gave nothing that can be used (HTTP 502)
     │   ├── ModelUnavailable    it did not answer now; a later try may succeed (HTTP 503, with Retry-After)
+    │   │   └── ModelTimedOut   it took too long
     │   ├── ModelRefused        the provider refuses the request: key, model name or limits (HTTP 502)
+    │   │   ├── KeyRefused      the key is wrong, or may not do this
     │   │   └── QuestionTooLong the question is longer than the model's context
     │   ├── BadModelAnswer      what it answered can't be read
     │   └── AnswerTooLong       its answer was cut off by the limit of tokens
@@ -129,8 +131,16 @@ class ModelUnavailable(ModelError):
         self.retry_after = retry_after
 
 
+class ModelTimedOut(ModelUnavailable):
+    """The model took longer than it was given."""
+
+
 class ModelRefused(ModelError):
     """The provider refuses the request, and will again: the key, the model's name or the request itself."""
+
+
+class KeyRefused(ModelRefused):
+    """The provider refuses the key, or what it may do."""
 
 
 class QuestionTooLong(ModelRefused):

@@ -13,9 +13,13 @@ from hindsight_server.http import (
     documents,
     entities,
     errors,
+    files,
     graph,
     health,
+    knowledge,
+    language,
     memories,
+    mental_models,
     openapi,
     operations,
     recall,
@@ -29,6 +33,7 @@ from hindsight_server.http.routes import Handler, add_routes
 from hindsight_server.http.services import Services
 
 DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024
+_FORM_BYTES = 4 * 1024 * 1024  # what is said of uploaded files, beside them
 
 
 def all_handlers() -> dict[str, Handler]:
@@ -41,13 +46,17 @@ def all_handlers() -> dict[str, Handler]:
         reflect,
         directives,
         memories,
+        mental_models,
+        knowledge,
         graph,
         banks,
         documents,
         entities,
         operations,
         security,
+        language,
         transfer,
+        files,
     ):
         handlers |= noun.HANDLERS
     return handlers
@@ -75,4 +84,8 @@ def create_app(
     handlers = all_handlers()
     add_routes(app, handlers)
     openapi.install(app, handlers)
-    return Gateway(app, services.metrics, api_key=api_key, max_body_bytes=max_body_bytes, admission=services.admission)
+    gateway = Gateway(
+        app, services.metrics, api_key=api_key, max_body_bytes=max_body_bytes, admission=services.admission
+    )
+    gateway.max_upload_bytes = max(max_body_bytes, services.uploads.limits.total_bytes + _FORM_BYTES)
+    return gateway

@@ -19,7 +19,7 @@ _FEATURES: shapes.FeaturesInfo = {
     "worker": True,
     "bank_config_api": True,
     "bank_llm_health": False,
-    "file_upload_api": False,
+    "file_upload_api": True,
     "document_export_api": False,
     "document_import_api": False,
     "audit_log": False,
@@ -75,7 +75,13 @@ async def ready(request: Request) -> Response:
 
 
 async def version(request: Request) -> Response:
-    said: shapes.VersionResponse = {"api_version": API_VERSION, "features": _FEATURES}
+    served = services(request)
+    features: shapes.FeaturesInfo = {
+        **_FEATURES,
+        "bank_llm_health": served.llm_health,
+        "llm_trace": served.request_log.options.enabled,
+    }
+    said: shapes.VersionResponse = {"api_version": API_VERSION, "features": features}
     return answer(said)
 
 

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hindsight_server.http.llm_metrics import LlmCounters
+
 if TYPE_CHECKING:
     from hindsight_server.engine.reflect import ReflectOutcome
 
@@ -40,6 +42,7 @@ class Metrics:
         self._model_calls = 0
         self._unknown_citations = 0
         self._in_flight = 0
+        self.language = LlmCounters()
 
     @contextmanager
     def request(self) -> Iterator[RequestOutcome]:
@@ -99,6 +102,7 @@ class Metrics:
         for (detector, action), count in sorted(self._defended.items()):
             lines.append(f'hindsight_memory_defense_total{{detector="{detector}",action="{action}"}} {count}')
         lines += self._reflects()
+        lines += self.language.lines()
         times = os.times()
         for kind, name, value in (
             ("gauge", "hindsight_http_requests_in_flight", f"{self._in_flight}"),

@@ -15,6 +15,8 @@ from hindsight_server.http.admission import Admission
 from hindsight_server.http.metrics import Metrics
 
 if TYPE_CHECKING:
+    from hindsight_server.engine.attachments.attached import Attached
+    from hindsight_server.engine.attachments.uploads import Uploads
     from hindsight_server.engine.banks import Banks
     from hindsight_server.engine.defence import Defender
     from hindsight_server.engine.directives import Directives
@@ -22,7 +24,12 @@ if TYPE_CHECKING:
     from hindsight_server.engine.entities import Entities
     from hindsight_server.engine.graph import Graphs
     from hindsight_server.engine.jobs import JobRunner
+    from hindsight_server.engine.knowledge import KnowledgeBase
+    from hindsight_server.engine.language.log import RequestLog
     from hindsight_server.engine.memories import Memories
+    from hindsight_server.engine.mental_models.automatic import AutomaticRefreshes
+    from hindsight_server.engine.mental_models.models import MentalModels
+    from hindsight_server.engine.mental_models.schedule import Ticker
     from hindsight_server.engine.operations import Operations
     from hindsight_server.engine.recall.recaller import Recaller
     from hindsight_server.engine.reflect import Reflector
@@ -62,9 +69,17 @@ class Services:
     transfers: Transfers
     jobs: JobRunner
     repair: VectorRepair
+    mental_models: MentalModels
+    knowledge: KnowledgeBase
+    refreshes: AutomaticRefreshes
+    schedules: Ticker
+    request_log: RequestLog
+    attached: Attached
+    uploads: Uploads
     metrics: Metrics = field(default_factory=Metrics)
     admission: Admission = field(default_factory=Admission)
     models: Models = field(default_factory=Models)
+    llm_health: bool = True
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -77,16 +92,22 @@ class Services:
         try:
             loading = asyncio.get_running_loop().call_later(_MODEL_DELAY_SECONDS, self.embedder.start)
             await self.transfers.sweep()
+            await self.attached.start()
             await self.jobs.start()
             await self.repair.start()
+            await self.schedules.start()
+            await self.request_log.start()
             try:
                 yield
             finally:
                 loading.cancel()
+                await self.schedules.stop()
                 await self.repair.stop()
                 await self.jobs.stop()
+                await self.attached.stop()
                 await self.recaller.close()
                 await self.models.close()
+                await self.request_log.close()
         finally:
             await self.store.close()
 

@@ -13,10 +13,13 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from hindsight_server.domain.model import Fact
+from hindsight_server.ports.attachments import AttachmentStore
 from hindsight_server.ports.directives import DirectiveStore
 from hindsight_server.ports.embedder import Encoding, Int8Array
 from hindsight_server.ports.entities import EntityStore
 from hindsight_server.ports.forgetting import ForgettingStore
+from hindsight_server.ports.llm_log import LlmLogStore
+from hindsight_server.ports.mental_models import MentalModelStore
 from hindsight_server.ports.observations import ObservationStore
 from hindsight_server.ports.records import (
     Bank,
@@ -42,7 +45,18 @@ from hindsight_server.ports.security import SecurityStore
 from hindsight_server.ports.transfer import TransferStore
 
 
-class Store(ForgettingStore, SecurityStore, TransferStore, EntityStore, DirectiveStore, ObservationStore, Protocol):
+class Store(
+    ForgettingStore,
+    SecurityStore,
+    TransferStore,
+    EntityStore,
+    DirectiveStore,
+    ObservationStore,
+    MentalModelStore,
+    AttachmentStore,
+    LlmLogStore,
+    Protocol,
+):
     async def open(self) -> None:
         """Open the data folder or database, migrating it. Raises DataFolderError; changes nothing when it fails.
 

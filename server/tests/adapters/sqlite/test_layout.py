@@ -23,18 +23,23 @@ _NO_BANK = {
     "banks.count",
     "banks.list",
     "facts.unencoded",
+    "llm_requests.banks_with_old",
     "operations.anywhere",
     "operations.next",
     "operations.release",
 }
 # These are about all facts, documents, entities or operations of a bank.
 _WHOLE_BANK = {
+    *("mental_models.list", "mental_models.any_in_bank", "mental_models.nodes", "mental_models.first_withdrawal"),
+    *("mental_models.last_withdrawal", "mental_models.below", "mental_models.node_of_name"),
     "directives.list",
     *("banks.facts_by_type", "banks.count_documents", "banks.count_entity_links", "banks.operations_by_status"),
     *("banks.count_facts", "documents.chunks_lost_facts", "documents.count", "documents.list", "documents.tag_sets"),
     *("entities.count", "entities.list", "entities.count_tagged", "entities.list_tagged", "facts.seqs_of_type"),
     *("entities.groups", "entities.mentions_of_facts", "forgetting.documents_of_tag_sets"),
     *("facts.count", "facts.list", "facts.list_by_time", "facts.tag_sets", "facts.recallable_tag_sets"),
+    *("llm_requests.count", "llm_requests.list", "llm_requests.list_runs", "llm_requests.sums"),
+    *("llm_requests.next_number", "llm_requests.count_texts", "llm_requests.forget_texts"),
     *("security.count", "security.list", "security.next_number"),
     *("transfer.documents", "transfer.facts", "transfer.given", "transfer.rules", "transfer.holds_anything"),
     *("observations.all_done", "observations.all_passes", "observations.failed", "observations.count_failed"),

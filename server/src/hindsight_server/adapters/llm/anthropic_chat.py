@@ -9,7 +9,7 @@ from hindsight_server.adapters.llm.anthropic_wire import read_reply, request_bod
 from hindsight_server.adapters.llm.endpoint import Endpoint, quiet_libraries
 from hindsight_server.adapters.llm.failures import failure
 from hindsight_server.adapters.llm.wire import decoded
-from hindsight_server.domain.errors import ModelRefused, ModelUnavailable
+from hindsight_server.domain.errors import ModelRefused, ModelTimedOut, ModelUnavailable
 from hindsight_server.ports.llm import ChatReply, ChatRequest
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class AnthropicProvider:
         except anthropic.APIStatusError as error:
             answer = error.response
         except anthropic.APITimeoutError:
-            raise ModelUnavailable(f"{self._endpoint.name} did not answer in time.") from None
+            raise ModelTimedOut(f"{self._endpoint.name} did not answer in time.") from None
         except (anthropic.APIConnectionError, httpx2.HTTPError) as error:
             cause = type(error.__cause__ or error).__name__
             raise ModelUnavailable(f"{self._endpoint.name} can't be reached ({cause}).") from None

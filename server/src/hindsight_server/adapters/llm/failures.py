@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from hindsight_server.adapters.llm.endpoint import Endpoint
-from hindsight_server.domain.errors import ModelError, ModelRefused, ModelUnavailable, QuestionTooLong
+from hindsight_server.domain.errors import KeyRefused, ModelError, ModelRefused, ModelUnavailable, QuestionTooLong
 
 # The statuses of "not like this": something in the request is not understood.
 MISUNDERSTOOD = frozenset({400, 415, 422, 501})
@@ -39,7 +39,8 @@ def failure(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: A
         return ModelUnavailable(f"{endpoint.name} {what}{told}.", retry_after=retry_after(headers))
     if status == 413 or _TOO_LONG.search(error_text(body)):
         return QuestionTooLong(f"{endpoint.name}: the question is longer than it can read{told}.")
-    return ModelRefused(f"{endpoint.name} {_reason(status)}{told}.")
+    kind = KeyRefused if status in (401, 403) else ModelRefused
+    return kind(f"{endpoint.name} {_reason(status)}{told}.")
 
 
 def _reason(status: int) -> str:

@@ -10,7 +10,7 @@ from hindsight_server.adapters.llm.endpoint import Endpoint, quiet_libraries
 from hindsight_server.adapters.llm.failures import MISUNDERSTOOD, error_text, failure
 from hindsight_server.adapters.llm.openai_wire import read_reply, request_body
 from hindsight_server.adapters.llm.wire import as_mapping, decoded
-from hindsight_server.domain.errors import ModelRefused, ModelUnavailable, QuestionTooLong
+from hindsight_server.domain.errors import ModelRefused, ModelTimedOut, ModelUnavailable, QuestionTooLong
 from hindsight_server.ports.llm import ChatReply, ChatRequest
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class OpenAiProvider:
         except openai.APIStatusError as error:
             answer = error.response
         except openai.APITimeoutError:
-            raise ModelUnavailable(f"{self._endpoint.name} did not answer in time.") from None
+            raise ModelTimedOut(f"{self._endpoint.name} did not answer in time.") from None
         except (openai.APIConnectionError, httpx.HTTPError) as error:
             cause = type(error.__cause__ or error).__name__
             raise ModelUnavailable(f"{self._endpoint.name} can't be reached ({cause}).") from None

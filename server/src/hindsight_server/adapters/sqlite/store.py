@@ -23,9 +23,11 @@ from hindsight_server.adapters.sqlite import (
     snapshots,
     tags,
 )
+from hindsight_server.adapters.sqlite.attachments import AttachmentRows
 from hindsight_server.adapters.sqlite.directives import DirectiveRows
-from hindsight_server.adapters.sqlite.forgetting_rows import ForgettingRows
 from hindsight_server.adapters.sqlite.images import Images
+from hindsight_server.adapters.sqlite.llm_log import LlmLogRows
+from hindsight_server.adapters.sqlite.mental_models import MentalModelRows
 from hindsight_server.adapters.sqlite.observations import ObservationRows
 from hindsight_server.adapters.sqlite.opened import OpenedFolder
 from hindsight_server.adapters.sqlite.security import SecurityRows
@@ -57,7 +59,7 @@ from hindsight_server.ports.records import (
 )
 
 
-class SqliteStore(ObservationRows, ForgettingRows, SecurityRows, DirectiveRows):
+class SqliteStore(AttachmentRows, MentalModelRows, ObservationRows, LlmLogRows, SecurityRows, DirectiveRows):
     """`Store` in a data folder: ``memory.db`` (with SQLite's own files beside it) and a lock file.
 
     Writes run one after another on one thread and are on the disk when they return; reads run on a few others, each in

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hindsight_server.domain.errors import AnswerTooLong, BadModelAnswer, ModelError, ModelUnavailable
+from hindsight_server.domain.errors import AnswerTooLong, BadModelAnswer, ModelError, ModelTimedOut, ModelUnavailable
 from hindsight_server.engine.language.checking import problems, pruned
 from hindsight_server.engine.language.reading import (
     has_reasoning,
@@ -152,7 +152,7 @@ class LanguageModel:
             async with asyncio.timeout(about.within_seconds):
                 return await self._tries(request, about)
         except TimeoutError:
-            raise ModelUnavailable(f"Model '{self.name}' did not answer within {about.within_seconds:g} s.") from None
+            raise ModelTimedOut(f"Model '{self.name}' did not answer within {about.within_seconds:g} s.") from None
 
     async def _tries(self, request: ChatRequest, about: CallAbout) -> ChatReply:
         wait = self._options.backoff_seconds
@@ -178,7 +178,7 @@ class LanguageModel:
             return reply
         except TimeoutError:
             error = f"no answer within {request.timeout_seconds:g} s"
-            raise ModelUnavailable(f"Model '{self.name}' gave {error}.") from None
+            raise ModelTimedOut(f"Model '{self.name}' gave {error}.") from None
         except ModelError as failure:
             error = str(failure)
             raise

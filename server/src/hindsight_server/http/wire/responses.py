@@ -521,8 +521,29 @@ class GraphDataResponse(TypedDict):
 
 class RefreshMentalModelOperationDetails(TypedDict):
     operation_type: NotRequired[Literal["refresh_mental_model"]]
-    outcome: Literal["content_written", "content_unchanged", "content_preserved_no_new_facts", "refresh_failed_empty_candidate", "refresh_failed_delta_not_applied", "refresh_failed_structured_output", "refresh_failed_error"]
-    failure_reason: NotRequired[Literal["empty_candidate", "structured_doc_unreadable", "delta_ops_failed", "delta_ops_all_skipped", "delta_not_applied", "structured_output_failed", "retrieval_failed", "no_answer", "unexpected_error"] | None]
+    outcome: Literal[
+        "content_written",
+        "content_unchanged",
+        "content_preserved_no_new_facts",
+        "refresh_failed_empty_candidate",
+        "refresh_failed_delta_not_applied",
+        "refresh_failed_structured_output",
+        "refresh_failed_error",
+    ]
+    failure_reason: NotRequired[
+        Literal[
+            "empty_candidate",
+            "structured_doc_unreadable",
+            "delta_ops_failed",
+            "delta_ops_all_skipped",
+            "delta_not_applied",
+            "structured_output_failed",
+            "retrieval_failed",
+            "no_answer",
+            "unexpected_error",
+        ]
+        | None
+    ]
 
 
 class OperationProgress(TypedDict):
@@ -606,199 +627,87 @@ class RetryOperationResponse(TypedDict):
     operation_id: str
 
 
-class CreateMentalModelResponse(TypedDict):
-    mental_model_id: NotRequired[str | None]
-    operation_id: str
-
-Budget = Literal["low", "mid", "high"]
+class FileRetainResponse(TypedDict):
+    operation_ids: list[str]
 
 
-class TagGroupLeaf(TypedDict):
-    tags: list[str]
-    match: NotRequired[Literal["any", "all", "any_strict", "all_strict", "exact"]]
-    resolve: NotRequired[Literal["exact", "fuzzy"]]
-
-
-TagGroupNot = TypedDict(
-    "TagGroupNot",
-    {
-        "not": TagGroupLeaf | TagGroupAnd | TagGroupOr | TagGroupNot,
-    },
-)
-
-
-TagGroupOr = TypedDict(
-    "TagGroupOr",
-    {
-        "or": list[TagGroupLeaf | TagGroupAnd | TagGroupOr | TagGroupNot],
-    },
-)
-
-
-TagGroupAnd = TypedDict(
-    "TagGroupAnd",
-    {
-        "and": list[TagGroupLeaf | TagGroupAnd | TagGroupOr | TagGroupNot],
-    },
-)
-
-
-class MentalModelTrigger(TypedDict):
-    budget: NotRequired[Budget | None]
-    mode: NotRequired[Literal["full", "delta"]]
-    refresh_after_consolidation: NotRequired[bool]
-    refresh_cron: NotRequired[str | None]
-    full_refresh_cron: NotRequired[str | None]
-    min_refresh_interval_seconds: NotRequired[int | None]
-    fact_types: NotRequired[list[Literal["world", "experience", "observation"]] | None]
-    exclude_mental_models: NotRequired[bool]
-    exclude_mental_model_ids: NotRequired[list[str] | None]
-    tags_match: NotRequired[Literal["any", "all", "any_strict", "all_strict", "exact"] | None]
-    tag_groups: NotRequired[list[TagGroupLeaf | TagGroupAnd | TagGroupOr | TagGroupNot] | None]
-    include_chunks: NotRequired[bool | None]
-    recall_max_tokens: NotRequired[int | None]
-    recall_chunks_max_tokens: NotRequired[int | None]
-    reflect_search_observations_max_tokens: NotRequired[int | None]
-    reflect_search_observations_include_entities: NotRequired[bool | None]
-    response_schema: NotRequired[dict[str, Any] | None]
-    keep_trace: NotRequired[bool]
-
-
-class MentalModelResponse(TypedDict):
+class LLMRequestEntry(TypedDict):
     id: str
+    bank_id: str | None
+    operation: str | None
+    scope: str | None
+    trace_id: str | None
+    span_id: str | None
+    parent_span_id: str | None
+    provider: str | None
+    model: str | None
+    status: str
+    started_at: str | None
+    ended_at: str | None
+    duration_ms: int | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cached_tokens: int | None
+    thoughts_tokens: int | None
+    total_tokens: int | None
+    input: NotRequired[Any]
+    output: NotRequired[Any]
+    error: str | None
+    llm_info: dict[str, Any]
+    metadata: dict[str, Any]
+
+
+class LLMRequestListResponse(TypedDict):
     bank_id: str
-    name: str
-    source_query: NotRequired[str | None]
-    content: NotRequired[str | None]
-    tags: NotRequired[list[str]]
-    max_tokens: NotRequired[int | None]
-    trigger: NotRequired[MentalModelTrigger | None]
-    last_refreshed_at: NotRequired[str | None]
-    last_memory_seen_at: NotRequired[str | None]
-    last_refresh_failed_at: NotRequired[str | None]
-    last_full_refreshed_at: NotRequired[str | None]
-    created_at: NotRequired[str | None]
-    is_knowledge_page: NotRequired[bool | None]
-    reflect_response: NotRequired[dict[str, Any] | None]
-    is_stale: NotRequired[bool | None]
-
-
-class MentalModelListResponse(TypedDict):
-    items: list[MentalModelResponse]
     total: int
     limit: int
     offset: int
+    items: list[LLMRequestEntry]
 
 
-class MentalModelRefreshScope(TypedDict):
-    tags: NotRequired[list[str] | None]
-    tags_match: Literal["any", "all", "any_strict", "all_strict", "exact"]
-    tag_groups: NotRequired[list[TagGroupLeaf | TagGroupAnd | TagGroupOr | TagGroupNot] | None]
-    fact_types: NotRequired[list[str] | None]
-    exclude_mental_models: bool
-    exclude_mental_model_ids: NotRequired[list[str]]
+class LLMRequestTokenSums(TypedDict):
+    input: int
+    output: int
+    cached: int
+    thoughts: NotRequired[int | None]
+    total: int
 
 
-class MentalModelRefreshWindow(TypedDict):
-    created_after: NotRequired[datetime | None]
-    created_before: datetime
-    watermark: NotRequired[datetime | None]
+class LLMRequestStatsBucket(TypedDict):
+    time: str
+    statuses: dict[str, int]
+    total: int
+    tokens: LLMRequestTokenSums
 
 
-class MentalModelFactCounts(TypedDict):
-    retrieved: NotRequired[dict[str, int]]
-    used: NotRequired[dict[str, int]]
+class LLMRequestStatsResponse(TypedDict):
+    bank_id: str
+    period: str
+    trunc: str
+    start: str
+    buckets: list[LLMRequestStatsBucket]
 
 
-class MentalModelDeltaOperations(TypedDict):
-    applied: NotRequired[list[dict[str, Any]]]
-    skipped: NotRequired[list[dict[str, Any]]]
+class LlmOperationHealth(TypedDict):
+    operation: Literal["retain", "consolidation", "reflect"]
+    ok: bool
+    status: Literal["connected", "not_configured", "auth_failed", "unreachable", "timeout"]
+    latency_ms: NotRequired[float | None]
 
 
-class MentalModelRetraction(TypedDict):
-    fact_ids: NotRequired[list[str]]
-    fact_texts: NotRequired[list[str]]
-    applied: bool
-    deferred_reason: NotRequired[str | None]
+class BankLlmHealthResponse(TypedDict):
+    bank_id: str
+    operations: list[LlmOperationHealth]
 
 
-class MentalModelTraceToolCall(TypedDict):
-    tool: str
-    reason: NotRequired[str | None]
-    input: NotRequired[dict[str, Any]]
-    output: NotRequired[dict[str, Any] | None]
-    updated_at: NotRequired[datetime | None]
-    result_count: NotRequired[int | None]
-    duration_ms: int
-    iteration: NotRequired[int]
-
-
-class LLMCallTrace(TypedDict):
-    scope: str
-    duration_ms: int
-
-
-class MentalModelRefreshTrace(TypedDict):
-    recorded_at: NotRequired[datetime | None]
-    effective_mode: Literal["full", "delta"]
-    mode_fallback_reason: NotRequired[Literal["no_baseline_content", "source_query_changed", "structured_doc_unreadable", "delta_ops_failed", "delta_ops_all_skipped"] | None]
-    outcome: Literal["content_written", "content_unchanged", "content_preserved_no_new_facts", "refresh_failed_empty_candidate", "refresh_failed_delta_not_applied"]
-    tool_calls: NotRequired[list[MentalModelTraceToolCall]]
-    llm_calls: NotRequired[list[LLMCallTrace]]
-    delta_operations: NotRequired[MentalModelDeltaOperations | None]
-    retraction: NotRequired[MentalModelRetraction | None]
-    usage: NotRequired[TokenUsage | None]
-    duration_ms: NotRequired[int]
-    warnings: NotRequired[list[str]]
-
-
-class MentalModelDryRunRefreshResult(TypedDict):
-    mental_model_id: str
-    name: str
-    requested_mode: Literal["full", "delta"]
-    effective_mode: Literal["full", "delta"]
-    mode_fallback_reason: NotRequired[Literal["no_baseline_content", "source_query_changed", "structured_doc_unreadable", "delta_ops_failed", "delta_ops_all_skipped"] | None]
-    outcome: Literal["content_written", "content_unchanged", "content_preserved_no_new_facts", "refresh_failed_empty_candidate", "refresh_failed_delta_not_applied"]
-    would_persist: bool
-    scope: MentalModelRefreshScope
-    window: MentalModelRefreshWindow
-    facts: MentalModelFactCounts
-    based_on: NotRequired[dict[str, list[dict[str, Any]]]]
-    current_content: str
-    candidate_content: str
-    preview_content: str
-    diff: str
-    delta_operations: NotRequired[MentalModelDeltaOperations | None]
-    retraction: NotRequired[MentalModelRetraction | None]
-    trace: MentalModelRefreshTrace
-    usage: NotRequired[TokenUsage]
-    duration_ms: NotRequired[int]
-    warnings: NotRequired[list[str]]
+class CreateMentalModelResponse(TypedDict):
+    mental_model_id: NotRequired[str | None]
+    operation_id: str
 
 
 class AsyncOperationSubmitResponse(TypedDict):
     operation_id: str
     status: str
-
-
-class KnowledgeNode(TypedDict):
-    id: str
-    kind: Literal["folder", "page"]
-    name: str
-    parent_id: NotRequired[str | None]
-    mental_model_id: NotRequired[str | None]
-    managed: NotRequired[bool]
-    description: NotRequired[str | None]
-    tags: NotRequired[list[str]]
-    timestamp: NotRequired[str | None]
-    is_stale: NotRequired[bool | None]
-    last_refresh_failed_at: NotRequired[str | None]
-    trigger: NotRequired[MentalModelTrigger | None]
-    children: NotRequired[list[KnowledgeNode]]
-
-
-class KnowledgeTreeResponse(TypedDict):
-    roots: list[KnowledgeNode]
 
 
 class CreateKnowledgePageResponse(TypedDict):
@@ -840,3 +749,60 @@ class KnowledgePageBundleFile(TypedDict):
 
 class KnowledgePageBundleResponse(TypedDict):
     files: list[KnowledgePageBundleFile]
+
+
+class ConsolidationResponse(TypedDict):
+    operation_id: str
+    deduplicated: NotRequired[bool]
+
+
+class RecoverConsolidationResponse(TypedDict):
+    retried_count: int
+
+
+class ObservationScope(TypedDict):
+    tags: list[str]
+    count: int
+
+
+class ObservationScopesResponse(TypedDict):
+    scopes: list[ObservationScope]
+    total: int
+    limit: int
+    offset: int
+
+
+class ClearMemoryObservationsResponse(TypedDict):
+    deleted_count: int
+
+
+class StrategyScopePreview(TypedDict):
+    tags: list[str]
+    count: int
+    handled_by: int | None
+
+
+class StrategyRulePreview(TypedDict):
+    match_count: int
+    taken_count: int
+    observation_count: int
+    samples: list[StrategyScopePreview]
+
+
+class StrategyPreview(TypedDict):
+    active: bool
+    claimed_count: int
+    rules: list[StrategyRulePreview]
+
+
+class DefaultScopesPreview(TypedDict):
+    match_count: int
+    observation_count: int
+    samples: list[StrategyScopePreview]
+
+
+class ConsolidationStrategiesPreview(TypedDict):
+    strategies: list[StrategyPreview]
+    default: DefaultScopesPreview
+    scopes_scanned: int
+    complete: bool

@@ -18,7 +18,9 @@ from hindsight_server.testing.store_contract.directives import DirectiveContract
 from hindsight_server.testing.store_contract.facts import FactContract
 from hindsight_server.testing.store_contract.forgetting import ForgetContract
 from hindsight_server.testing.store_contract.images import ImageContract, PieceContract
+from hindsight_server.testing.store_contract.llm_log import LlmLogContract
 from hindsight_server.testing.store_contract.machine import StoreMachine
+from hindsight_server.testing.store_contract.mental_models import KnowledgeContract, MentalModelContract
 from hindsight_server.testing.store_contract.naming import NamingContract
 from hindsight_server.testing.store_contract.observations import ConsolidationContract, ObservationContract
 from hindsight_server.testing.store_contract.operations import ForgettingContract, OperationContract
@@ -47,7 +49,10 @@ class StoreContract(
     SecurityContract,
     ObservationContract,
     ConsolidationContract,
+    MentalModelContract,
+    KnowledgeContract,
     DirectiveContract,
+    LlmLogContract,
 ):
     """All of them."""
 

@@ -65,6 +65,21 @@ SELECT status, count(*) FROM operations WHERE bank_id = ? GROUP BY status
 -- name: count_facts
 SELECT count(*) FROM facts WHERE bank_id = ?
 
+-- name: delete_knowledge_nodes
+DELETE FROM knowledge_nodes WHERE bank_id = ?
+
+-- name: delete_mental_model_withdrawals
+DELETE FROM mental_model_withdrawals WHERE bank_id = ?
+
+-- name: delete_mental_model_history
+DELETE FROM mental_model_history WHERE bank_id = ?
+
+-- name: delete_mental_model_sources
+DELETE FROM mental_model_sources WHERE bank_id = ?
+
+-- name: delete_mental_models
+DELETE FROM mental_models WHERE bank_id = ?
+
 -- name: delete_token_vectors
 DELETE FROM token_vectors WHERE bank_id = ?
 
@@ -121,6 +136,12 @@ DELETE FROM security_events WHERE bank_id = ?
 
 -- name: delete_document_receipts
 DELETE FROM document_receipts WHERE bank_id = ?
+
+-- name: delete_llm_request_texts
+DELETE FROM llm_request_texts WHERE bank_id = ?
+
+-- name: delete_llm_requests
+DELETE FROM llm_requests WHERE bank_id = ?
 
 -- name: delete_directives
 DELETE FROM directives WHERE bank_id = ?
