@@ -3,6 +3,7 @@
 
     python3 dev.py demo     agents in three frameworks remember across processes
     python3 dev.py test     lint, types, architecture and every test
+    python3 dev.py matrix   the packages' tests on the oldest and newest versions they support (half an hour)
     python3 dev.py setup    only the environment (in .venv)
 
 It needs the standard library only, works again when run twice, and says what is missing.
@@ -179,6 +180,12 @@ def test(only: str | None) -> None:
     say("All of it passes." if only is None else f"Passes: {only}.")
 
 
+def matrix(only: str) -> None:
+    set_up("dev")
+    hint = "The table above names the red cells; run one again with --only and a part of its name."
+    run("matrix", [binary("python"), ROOT / "packages" / "matrix.py", f"--only={only}"], remedy=hint)
+
+
 def main() -> None:
     use_supported_python()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -186,12 +193,15 @@ def main() -> None:
     commands.add_parser("demo", help="set up, then run the demo")
     tests = commands.add_parser("test", help="set up, then run every check")
     tests.add_argument("--only", choices=["lint", "format", "imports", "types", "tests"], help="one check")
+    versions = commands.add_parser("matrix", help="set up, then test the packages on all supported versions")
+    versions.add_argument("--only", default="", metavar="TEXT", help="cells whose names hold this")
     setup = commands.add_parser("setup", help="only set up")
     setup.add_argument("--group", choices=["demo", "dev"], default="dev")
     arguments = parser.parse_args()
     actions: dict[str, Callable[[], None]] = {
         "demo": demo,
         "test": lambda: test(arguments.only),
+        "matrix": lambda: matrix(arguments.only),
         "setup": lambda: set_up(arguments.group),
     }
     actions[arguments.command]()

@@ -61,7 +61,9 @@ CELLS = (
     Cell(package="haystack", pins=("haystack-ai==2.31.0",)),
     Cell(package="haystack", pins=HAYSTACK, newest=True, scenarios=4 * SCENARIOS),
     Cell(package="haystack", pins=(*HAYSTACK, OLDEST_CLIENT), newest=True, scenarios=4 * SCENARIOS),
-    Cell(package="llamaindex", pins=("llama-index-core==0.14.0",)),
+    Cell(package="llamaindex", pins=("llama-index-core==0.11.23",)),
+    Cell(package="llamaindex", pins=("llama-index-core==0.12.52",)),
+    Cell(package="llamaindex", pins=("llama-index-core==0.13.6",)),
     Cell(package="llamaindex", pins=LLAMAINDEX, newest=True, scenarios=3 * SCENARIOS),
     Cell(package="llamaindex", pins=(*LLAMAINDEX, OLDEST_CLIENT), newest=True, scenarios=3 * SCENARIOS),
     Cell(
@@ -81,7 +83,7 @@ CELLS = (
 )
 #: What only the tests of a package need.
 TEST_NEEDS = {
-    "llamaindex": ("llama-index-llms-openai", "aiosqlite"),
+    "llamaindex": ("aiosqlite", "greenlet"),
     "langchain": ("langchain-tests",),
 }
 
@@ -160,7 +162,13 @@ def run_cell(cell: Cell, folder: Path) -> Outcome:
         environment.install(*cell.pins, *TESTING, *TEST_NEEDS.get(cell.package, ()), *editable)
         installed = environment.versions()
         report = folder / "report.xml"
-        pytest = [environment.python, "-m", "pytest", f"packages/{cell.package}/tests", f"--junitxml={report}"]
+        pytest: list[str | Path] = [
+            environment.python,
+            "-m",
+            "pytest",
+            f"packages/{cell.package}/tests",
+            f"--junitxml={report}",
+        ]
         pytest += ["-p", "no:cacheprovider", *([] if cell.newest else ["-W", "default"])]
         printed = command(pytest, seconds=CELL_SECONDS, ok=(0, 1))
     except StepFailed as error:

@@ -21,6 +21,11 @@ if "llamaindex_scripted" not in sys.modules:
     sys.modules["llamaindex_scripted"] = _module
     _spec.loader.exec_module(_module)
 
+# Old versions have no agents in workflows, and later ones no agents without.
+collect_ignore = ["test_agent_contract_legacy.py"]
+if importlib.util.find_spec("llama_index.core.agent.workflow") is None:
+    collect_ignore = ["test_agents.py", "test_agent_contract.py", "test_docs.py", "test_block.py", "test_example.py"]
+
 
 @pytest.fixture(autouse=True)
 def clean_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""A language model that plays given replies and keeps the prompts it saw."""
+"""A language model that plays given replies and keeps the prompts it saw, and what skips tests without agents."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from llama_index.core.base.llms.types import (
     ChatMessage,
     ChatResponse,
@@ -20,7 +21,17 @@ from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.llm import ToolSelection
 
-__all__ = ["ScriptedLLM", "calling", "react"]
+try:
+    from llama_index.core.agent.workflow import FunctionAgent, ReActAgent
+except ImportError:
+
+    def FunctionAgent(**_: Any) -> Any:
+        """Before workflows there was no such agent: tests that make one are skipped."""
+        pytest.skip("needs agents in workflows")
+
+    ReActAgent = FunctionAgent
+
+__all__ = ["FunctionAgent", "ReActAgent", "ScriptedLLM", "calling", "react"]
 
 
 def react(answer: str) -> str:
@@ -35,13 +46,21 @@ def calling(tool: str, said: str = "", **arguments: Any) -> ChatMessage:
 
 
 class ScriptedLLM(FunctionCallingLLM):
-    """Plays ``replies`` one by one; ``prompts`` are copies of what it was asked, the newest last."""
+    """Plays ``replies`` one by one; ``prompts`` are copies of what it was asked, the newest last.
+
+    Args:
+        *replies: texts and messages.
+        forever: give the last one again and again.
+    """
 
     _replies: list[ChatMessage] = PrivateAttr()
     _prompts: list[list[ChatMessage]] = PrivateAttr(default_factory=list)
 
-    def __init__(self, *replies: str | ChatMessage) -> None:
+    _forever: bool = PrivateAttr()
+
+    def __init__(self, *replies: str | ChatMessage, forever: bool = False) -> None:
         super().__init__()
+        self._forever = forever
         self._replies = [
             one if isinstance(one, ChatMessage) else ChatMessage(role="assistant", content=one) for one in replies
         ]
@@ -56,7 +75,7 @@ class ScriptedLLM(FunctionCallingLLM):
 
     def _next(self, messages: Sequence[ChatMessage]) -> ChatResponse:
         self._prompts.append(copy.deepcopy(list(messages)))
-        message = self._replies.pop(0)
+        message = self._replies[0] if self._forever and len(self._replies) == 1 else self._replies.pop(0)
         return ChatResponse(message=message, delta=message.content or "")
 
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -42,7 +44,9 @@ STORED = {
 def test_every_example(title: str, server: FakeHindsight, monkeypatch: pytest.MonkeyPatch) -> None:
     llm = ScriptedLLM(*REPLIES.get(title, ["Ok."]))
     monkeypatch.setenv("HINDSIGHT_API_URL", server.url)
-    monkeypatch.setattr("llama_index.llms.openai.OpenAI", lambda **_: llm)
+    openai = ModuleType("llama_index.llms.openai")
+    openai.OpenAI = lambda **_: llm  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, openai.__name__, openai)
     exec(compile(SECTIONS[title], f"llamaindex.md: {title}", "exec", dont_inherit=True), {"__name__": "docs"})
     assert server.texts("user-123") == STORED.get(title, [])
     seen = ["\n".join(message.content or "" for message in prompt) for prompt in llm.prompts]

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llama_index.core.agent.workflow import FunctionAgent
-from llamaindex_scripted import ScriptedLLM
+from llamaindex_scripted import FunctionAgent, ScriptedLLM
 
 from hindsight_adapter_core import DeliveryOptions
 from hindsight_adapter_core.testing import FakeHindsight

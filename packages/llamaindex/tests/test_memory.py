@@ -21,6 +21,7 @@ from llama_index.core.memory.types import BaseMemory
 from hindsight_adapter_core import Deadlines, DeliveryOptions
 from hindsight_adapter_core.testing import FakeHindsight
 from hindsight_llamaindex import HindsightError, HindsightMemory, configure
+from hindsight_llamaindex.compat import AGENTS_KEEP_THE_QUESTION
 from hindsight_llamaindex.memory import DEFAULT_SYSTEM_PROMPT
 
 FACT = "Ada prefers a dark theme."
@@ -73,7 +74,7 @@ def test_it_is_a_base_memory_and_every_method_is_its_own() -> None:
     assert HindsightMemory.class_name() == "HindsightMemory"
     names = ("get", "get_all", "put", "put_messages", "set", "reset")
     for name in (*names, *(f"a{name}" for name in names)):
-        assert getattr(HindsightMemory, name) is not getattr(BaseMemory, name), name
+        assert getattr(HindsightMemory, name) is not getattr(BaseMemory, name, None), name
         assert inspect.iscoroutinefunction(getattr(HindsightMemory, name)) == name.startswith("a"), name
 
 
@@ -269,6 +270,7 @@ async def test_a_turn_recalls_once_and_the_next_turn_again(
     assert len(server.requests_for("recall")) == 2
 
 
+@pytest.mark.skipif(AGENTS_KEEP_THE_QUESTION, reason="agents of 0.11 ask outside of turns, at every step")
 async def test_outside_a_turn_every_question_is_asked_anew(
     server: FakeHindsight, memory: HindsightMemory, face: Face
 ) -> None:
@@ -344,6 +346,7 @@ async def test_each_turn_is_one_dated_element_appended_to_one_document(
     assert len({request.body["operation_id"] for request in server.requests_for("retain")}) == 4
 
 
+@pytest.mark.skipif("blocks" not in ChatMessage.model_fields, reason="messages of 0.11 have no blocks")
 async def test_only_genuine_words_are_stored(server: FakeHindsight, memory: HindsightMemory, face: Face) -> None:
     await face(
         memory,

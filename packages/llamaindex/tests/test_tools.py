@@ -7,10 +7,9 @@ import json
 from typing import Any
 
 import pytest
-from llama_index.core.agent.workflow import FunctionAgent, ReActAgent
 from llama_index.core.tools import FunctionTool
 from llama_index.core.tools.tool_spec.base import BaseToolSpec
-from llamaindex_scripted import ScriptedLLM, calling, react
+from llamaindex_scripted import FunctionAgent, ReActAgent, ScriptedLLM, calling, react
 
 from hindsight_adapter_core import TOOL_SPECS
 from hindsight_adapter_core.testing import AdapterContract, AdapterUnderTest, FakeHindsight

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
 from hindsight_adapter_core import RecalledMemory, Turn, clean_turn, stated_time
+
+from .compat import blocks_of, copied, put_in_front
 
 __all__ = ["already_said", "stored_turns", "trimmed", "with_memories"]
 
@@ -50,7 +52,7 @@ def _turn(message: ChatMessage) -> Turn:
 def _calls_tool(message: ChatMessage) -> bool:
     if message.additional_kwargs.get("tool_calls"):
         return True
-    return any(getattr(block, "block_type", None) == "tool_call" for block in message.blocks)
+    return any(getattr(block, "block_type", None) == "tool_call" for block in blocks_of(message))
 
 
 def _reports_tool(message: ChatMessage) -> bool:
@@ -83,20 +85,15 @@ def with_memories(block: str | None, history: Sequence[ChatMessage], *, leading:
         leading: put the block first, as a system message; else at the head of the last user message, for callers
             that take a leading system message for their own. Without a user message it goes first all the same.
     """
-    messages = [_copied(message) for message in history]
+    messages = [copied(message) for message in history]
     if block is None:
         return messages
     if not leading:
         for message in reversed(messages):
             if message.role == MessageRole.USER:
-                # Some model classes join blocks without any space between.
-                message.blocks = [TextBlock(text=f"{block}\n\n"), *message.blocks]
+                put_in_front(block, message)
                 return messages
     return [ChatMessage(role=MessageRole.SYSTEM, content=block), *messages]
-
-
-def _copied(message: ChatMessage) -> ChatMessage:
-    return message.model_copy(update={"blocks": [block.model_copy() for block in message.blocks]})
 
 
 def already_said(memory: RecalledMemory, history: Iterable[ChatMessage]) -> bool:

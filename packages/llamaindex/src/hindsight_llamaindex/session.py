@@ -10,6 +10,7 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
 from hindsight_adapter_core import ConversationLog, RecalledMemory, RecallOutcome, Turn, clean_turn
 
+from .compat import AGENTS_KEEP_THE_QUESTION
 from .messages import already_said, stored_turns, trimmed
 from .outbox import Outbox
 
@@ -145,7 +146,7 @@ class Session:
         """
         with self._lock:
             texts = tuple(one.text for one in outcome.memories if one.text.strip() and not self._holds(one))
-            if any(message.role == MessageRole.USER for message in self._messages):
+            if AGENTS_KEEP_THE_QUESTION or any(message.role == MessageRole.USER for message in self._messages):
                 self._recalled[query] = texts
         return texts
 

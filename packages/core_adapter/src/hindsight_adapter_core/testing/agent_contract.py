@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ __all__ = ["AgentContract", "AgentUnderTest", "Reply", "ToolCalls", "lookup"]
 
 _BANK = "contract"
 _SHORT = Deadlines(retain=0.4, recall=0.4)
+_ARRIVAL_SECONDS = 10.0
+_TWO_EXCHANGES = [("user", "first words"), ("assistant", "One."), ("user", "second words"), ("assistant", "Two.")]
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,17 @@ class AgentContract:
         bank = server.banks.get(bank_id)
         return [(fact.metadata.get("role", ""), fact.text) for fact in bank.facts] if bank else []
 
+    def arrived(self, server: FakeHindsight, *turns: tuple[str, str], bank_id: str = _BANK) -> list[tuple[str, str]]:
+        """What :meth:`stored` gives once that many turns are there; what waits for a server is sent in the background.
+
+        Gives up after ten seconds, and looks once more a little later, for turns that come twice.
+        """
+        deadline = time.monotonic() + _ARRIVAL_SECONDS
+        while len(self.stored(server, bank_id)) < len(turns) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.2)
+        return self.stored(server, bank_id)
+
     # -- scenarios ---------------------------------------------------------------------------------------------
 
     def test_two_sessions(self) -> None:
@@ -133,19 +147,14 @@ class AgentContract:
             server.fail("retain", status=500)
             server.fail("recall", status=500)
             assert asyncio.run(_each(agent.ask, "first words", "second words")) == ["One.", "Two."]
-            assert self.stored(server) == [
-                ("user", "first words"),
-                ("assistant", "One."),
-                ("user", "second words"),
-                ("assistant", "Two."),
-            ]
+            assert self.arrived(server, *_TWO_EXCHANGES) == _TWO_EXCHANGES
 
     def test_retry_after_timeout(self) -> None:
         with self.serving() as server:
             agent = self.at(server, "One.", "Two.", deadlines=_SHORT)
             server.delay("retain", 1.2, after_work=True)
             asyncio.run(_each(agent.ask, "first words", "second words"))
-            assert [text for _, text in self.stored(server)] == ["first words", "One.", "second words", "Two."]
+            assert self.arrived(server, *_TWO_EXCHANGES) == _TWO_EXCHANGES
 
     def test_tool_loop(self) -> None:
         with self.serving() as server:
