@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from hindsight_server.domain.errors import BankNotFound, EmbeddingUnavailable
 from hindsight_server.engine.recall.cache import BankMoved, Postings, ViewCache, Warm
+from hindsight_server.engine.recall.encodings import LastEncodings
 from hindsight_server.engine.recall.groups import known_version, learn
 from hindsight_server.engine.recall.question import Question
 from hindsight_server.engine.recall.types import ArmStatus
@@ -66,6 +67,7 @@ class Gatherer:
         self._embedder = embedder
         self._analyzer = analyzer
         self._cache = cache
+        self._encoded = LastEncodings(self._encode_each)
 
     async def gather(
         self, bank_id: str, warm: Warm, view: BankView, question: Question, until: float, *, strict: bool = False
@@ -95,8 +97,8 @@ class Gatherer:
         )
 
     async def _encode(self, view: BankView, text: str, until: float) -> list[Encoding]:
-        known = self._embedder.spaces
-        spaces = [space for space in view.vectors if space in known]
+        made = self._embedder.spaces
+        spaces = [space for space in view.vectors if space in made]
         if not spaces:
             return []
         if not self._embedder.ready and self._embedder.failure is None:
@@ -104,9 +106,10 @@ class Gatherer:
             await asyncio.to_thread(self._embedder.wait_ready, patience)
             if not self._embedder.ready and self._embedder.failure is None:
                 raise TimeoutError("the embedding model is still being loaded")
-        return await asyncio.to_thread(self._encode_each, text, spaces)
+        known = self._encoded.get(text, spaces)
+        return await asyncio.to_thread(self._encoded, text, spaces) if known is None else known
 
-    def _encode_each(self, text: str, spaces: list[str]) -> list[Encoding]:
+    def _encode_each(self, text: str, spaces: Sequence[str]) -> list[Encoding]:
         """One space that can't be had leaves the others; EmbeddingUnavailable when there is none at all."""
         try:
             return self._embedder.encode_query(text, spaces)

@@ -29,7 +29,6 @@ from hindsight_server.engine.reflect.types import ReflectOptions, ReflectOutcome
 from hindsight_server.engine.reflect.writer import Draft, Writer
 from hindsight_server.ports.analyzer import TextAnalyzer
 from hindsight_server.ports.clock import Clock
-from hindsight_server.ports.records import FactFilter
 from hindsight_server.ports.store import Store
 
 _SHARES = {Budget.LOW: 0.5, Budget.MID: 1.0, Budget.HIGH: 2.0}
@@ -141,8 +140,7 @@ class ReasonedReflector:
         return names
 
     async def _has_observations(self, bank_id: str) -> bool:
-        page = await self._store.list_facts(bank_id, FactFilter(fact_type=_OBSERVATION), 1, 0)
-        return bool(page.items)
+        return (await self._store.observation_scopes(bank_id, 1, 0)).total > 0
 
     async def _in_time(self, run: _Run, until: float) -> Draft:
         """The answer, as long as it may be. Raises ReflectTimedOut."""
