@@ -1,7 +1,8 @@
 """Pictures and files that stand inside a text: how the text marks their places, and which facts were drawn from them.
 
 In a stored text the place of an attachment is a token, ``⟦hs-att:ID⟧``. What was read from it follows, up to
-``⟦/hs-att⟧``: the two and what is between them are the attachment's region. A fact shows ``[image: image/png]`` instead.
+``⟦/hs-att⟧``: the two and what is between them are the attachment's region. A fact shows ``[image: image/png]``
+instead.
 """
 
 from __future__ import annotations

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import Query, Request, Response
 from pydantic import BaseModel
 
 from hindsight_server.engine.offload import offloaded
+from hindsight_server.http.files import show_on_chunks, show_on_document
 from hindsight_server.http.memories import Match
 from hindsight_server.http.parsing import BankId, Body, Count, PageNumber, last_before, optional_time
 from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
-from hindsight_server.http.services import services
+from hindsight_server.http.services import Services, services
 from hindsight_server.http.tag_groups import tag_filter
 from hindsight_server.http.wire import requests as wire
 from hindsight_server.http.wire import responses as shapes
@@ -61,7 +63,10 @@ def document_filter(query: DocumentsQuery) -> DocumentFilter:
 
 
 async def get_document(request: Request, bank_id: BankId, document_id: str) -> Response:
-    return answer(_document(bank_id, await services(request).documents.get(bank_id, document_id)))
+    served = services(request)
+    shown = _document(bank_id, await served.documents.get(bank_id, document_id))
+    await show_on_document(served, bank_id, document_id, cast("dict[str, Any]", shown))
+    return answer(shown)
 
 
 async def update_document(
@@ -103,7 +108,7 @@ async def list_chunks(
 ) -> Response:
     page = await services(request).documents.chunks(bank_id, document_id, limit, offset)
     listed: shapes.ListChunksResponse = {
-        "items": [_chunk(chunk) for chunk in page.items],
+        "items": await _chunks(services(request), bank_id, page.items),
         "total": page.total,
         "limit": page.limit,
         "offset": page.offset,
@@ -112,7 +117,16 @@ async def list_chunks(
 
 
 async def get_chunk(request: Request, chunk_id: str) -> Response:
-    return answer(_chunk(await services(request).documents.chunk(chunk_id)))
+    served = services(request)
+    chunk = await served.documents.chunk(chunk_id)
+    (shown,) = await _chunks(served, chunk.bank_id, [chunk])
+    return answer(shown)
+
+
+async def _chunks(served: Services, bank_id: str, chunks: Sequence[Chunk]) -> list[shapes.ChunkResponse]:
+    shown = {chunk.chunk_id: _chunk(chunk) for chunk in chunks}
+    await show_on_chunks(served, bank_id, chunks, cast("dict[str, dict[str, Any]]", shown))
+    return list(shown.values())
 
 
 def _list_item(bank_id: str, document: Document, query: str | None) -> shapes.DocumentListItem:

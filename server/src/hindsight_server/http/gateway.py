@@ -13,7 +13,7 @@ import math
 import re
 import uuid
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import quote, unquote_to_bytes
 
 import orjson
@@ -34,6 +34,7 @@ _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:\-]{1,128}")
 _LOCAL_HOST = re.compile(rb"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
 _OPEN = ("/health", "/health/live", "/health/ready", "/version")
 _SEARCHES = ("/memories/recall", "/reflect")
+_UPLOADS = "/files/retain"
 _CLIENT_CLOSED = 499
 _DRAIN_SECONDS = 10.0
 _BODY_SECONDS = 20.0
@@ -65,6 +66,9 @@ class Gateway:
         admission: looked at before a search is read, so that refusing one costs next to nothing.
         body_seconds: how long a body may take, besides a second for each 16 KiB of it; a slower one is answered with
             408, so that clients which send a byte now and then can't hold connections for ever.
+
+    Attributes:
+        max_upload_bytes: the largest body of an upload of files; at first the same as of every other one.
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class Gateway:
         self._metrics = metrics
         self._key = api_key.encode() if api_key else None
         self._max_body_bytes = max_body_bytes
+        self.max_upload_bytes = max_body_bytes
         self._admission = admission
         self._body_seconds = body_seconds
 
@@ -148,8 +153,9 @@ class Gateway:
         if encoding not in (b"", b"identity"):
             raise Refused(415, "The body is compressed, which this server does not read. Send it as it is.")
         declared = _header(scope, b"content-length")
-        if declared.isdigit() and int(declared) > self._max_body_bytes:
-            self._too_large()
+        most = self.max_upload_bytes if scope["path"].endswith(_UPLOADS) else self._max_body_bytes
+        if declared.isdigit() and int(declared) > most:
+            _too_large(most)
         loop = asyncio.get_running_loop()
         parts, size, until = [], 0, loop.time() + self._body_seconds
         while True:
@@ -162,15 +168,16 @@ class Gateway:
                 return None
             part = message.get("body", b"")
             size += len(part)
-            if size > self._max_body_bytes:
-                self._too_large()
+            if size > most:
+                _too_large(most)
             parts.append(part)
             if not message.get("more_body", False):
                 return b"".join(parts) if len(parts) > 1 else parts[0]
 
-    def _too_large(self) -> None:
-        detail = f"The request body is larger than {self._max_body_bytes} bytes. Send it in several requests."
-        raise TooLarge(413, detail, ((b"connection", b"close"),))
+
+def _too_large(most: int) -> NoReturn:
+    detail = f"The request body is larger than {most} bytes. Send it in several requests."
+    raise TooLarge(413, detail, ((b"connection", b"close"),))
 
 
 def _refuse_when_full(admission: Admission) -> None:

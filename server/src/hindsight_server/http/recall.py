@@ -25,9 +25,10 @@ from hindsight_server.engine.recall.types import (
     TimeFilter,
     TimeWindow,
 )
+from hindsight_server.http.files import show_on_chunks, show_on_facts
 from hindsight_server.http.parsing import BankId, Body, optional_time, token_count
 from hindsight_server.http.routes import Handler, answer
-from hindsight_server.http.services import services
+from hindsight_server.http.services import Services, services
 from hindsight_server.http.tag_groups import tag_filter
 from hindsight_server.http.wire import requests as wire
 from hindsight_server.http.wire import responses as shapes
@@ -74,7 +75,16 @@ async def recall(request: Request, bank_id: BankId, body: Annotated[RecallBody, 
         outcome = await served.recaller.recall(bank_id, query)
     if outcome.trace.degraded:
         served.metrics.recall_degraded(outcome.trace.degraded)
-    return await offloaded(len(outcome.results), lambda: answer(recall_answer(outcome, traced=bool(body.trace))))
+    response = await offloaded(len(outcome.results), lambda: recall_answer(outcome, traced=bool(body.trace)))
+    await _show_attachments(served, bank_id, outcome, response)
+    return await offloaded(len(outcome.results), lambda: answer(response))
+
+
+async def _show_attachments(served: Services, bank_id: str, outcome: RecallOutcome, response: RecallAnswer) -> None:
+    facts = [*response["results"], *(response["source_facts"] or {}).values()]
+    await show_on_facts(served, bank_id, cast("list[dict[str, Any]]", facts))
+    chunks = [included.chunk for included in outcome.chunks or ()]
+    await show_on_chunks(served, bank_id, chunks, cast("dict[str, dict[str, Any]]", response["chunks"] or {}))
 
 
 def recall_query(body: RecallBody) -> RecallQuery:
@@ -212,7 +222,8 @@ def fact_answer(fact: Fact) -> shapes.RecallResult:
         "occurred_start": iso(fact.occurred_start),
         "occurred_end": iso(fact.occurred_end),
         "mentioned_at": iso(fact.mentioned_at),
-        "document_id": fact.document_id,
+        # Observations are of no document.
+        "document_id": fact.document_id or None,
         "metadata": dict(fact.metadata) or None,
         "chunk_id": fact.chunk_id,
         "tags": list(fact.tags),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 from fastapi import Request, Response
 
@@ -10,6 +10,7 @@ from hindsight_server.domain.model import Fact
 from hindsight_server.engine.recall.types import Budget
 from hindsight_server.engine.reflect.sources import MentalModelText
 from hindsight_server.engine.reflect.types import ReflectOutcome, ReflectQuery, ToolCall
+from hindsight_server.http.files import show_on_facts
 from hindsight_server.http.parsing import BankId, Body, token_count
 from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
@@ -27,7 +28,11 @@ async def reflect(
     with served.admission.admit():
         outcome = await served.reflector.reflect(bank_id, _query(body))
     served.metrics.reflected(outcome)
-    return answer(reflect_answer(outcome, body.include or wire.ReflectIncludeOptions()))
+    response = reflect_answer(outcome, body.include or wire.ReflectIncludeOptions())
+    if response["based_on"] is not None:
+        memories = cast("list[dict[str, Any]]", response["based_on"].get("memories") or [])
+        await show_on_facts(served, bank_id, memories)
+    return answer(response)
 
 
 def _query(body: wire.ReflectRequest) -> ReflectQuery:
@@ -104,7 +109,7 @@ def _fact(fact: Fact) -> shapes.ReflectFact:
         "occurred_start": iso(fact.occurred_start),
         "occurred_end": iso(fact.occurred_end),
         "mentioned_at": iso(fact.mentioned_at),
-        "document_id": fact.document_id,
+        "document_id": fact.document_id or None,
         "chunk_id": fact.chunk_id,
         "tags": list(fact.tags),
         "metadata": dict(fact.metadata) or None,

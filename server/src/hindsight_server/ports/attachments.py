@@ -45,8 +45,8 @@ class AttachmentStore(Protocol):
         ...
 
     async def blob_in_use(self, bank_id: str, digest: str) -> bool:
-        """Whether an attachment has these bytes, or an operation that is not completed has them as ``blob`` in its
-        payload.
+        """Whether an attachment has these bytes, or the upload of a file that is not completed: an operation of type
+        ``file_convert_retain`` with them as ``blob`` in its payload.
         """
         ...
 

@@ -85,7 +85,10 @@ class NamePair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferFact:
-    """A fact. `chunk` is the place of its chunk (part, position), `place` that of its words in it (start, length)."""
+    """A fact. `chunk` is the place of its chunk (part, position), `place` that of its words in it (start, length).
+
+    `attachments` are the ids of those that it was drawn from; the sources of its document's parts describe them.
+    """
 
     fact_id: str
     document_id: str
@@ -116,6 +119,7 @@ class TransferFact:
     invalidation_reason: str | None
     edited_at: datetime | None
     fold: int
+    attachments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

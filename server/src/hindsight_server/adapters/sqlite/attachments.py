@@ -66,8 +66,6 @@ def of_documents(connection: apsw.Connection, bank_id: str, document_ids: Sequen
 
 
 def of_facts(connection: apsw.Connection, bank_id: str, fact_ids: Sequence[str]) -> _Found:
-    if not fact_ids or one_row(connection, "attachments.any", (bank_id,)) is None:
-        return {}
     asked = {"bank_id": bank_id, "fact_ids": to_json(list(dict.fromkeys(fact_ids)))}
     sources = {fact_id: from_json(held) for fact_id, held in all_rows(connection, "attachments.sources", asked)}
     every = dict.fromkeys([*fact_ids, *(source for held in sources.values() for source in held)])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import apsw
 
+from hindsight_server.adapters.sqlite.attachments import drawn_in
 from hindsight_server.adapters.sqlite.banks import get_bank
 from hindsight_server.adapters.sqlite.queries import all_rows, one_row
 from hindsight_server.adapters.sqlite.statements import sql
@@ -47,8 +49,10 @@ def read_transfer(
     chunks: _Chunks = {}
     for row in rows:
         take(_document(connection, bank_id, row, chunks))
+    drawn = drawn_in(connection, bank_id)
     for row in connection.execute(sql("transfer.facts"), wanted):
-        take(_fact(connection, bank_id, row, chunks))
+        fact = _fact(connection, bank_id, row, chunks)
+        take(replace(fact, attachments=drawn[fact.fact_id]) if fact.fact_id in drawn else fact)
     if document_ids is None:
         take(_names(connection, bank_id))
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 import apsw
 
+from hindsight_server.adapters.sqlite.attachments import draw, restore_attachments
 from hindsight_server.adapters.sqlite.banks import ensure_bank, save_bank
 from hindsight_server.adapters.sqlite.facts_write import NewFact, delete_facts, insert_facts
 from hindsight_server.adapters.sqlite.names import EntityNumbers, Mentioned, make_name, touch
@@ -127,6 +128,7 @@ class _Writing:
             ],
         )
         restore_receipt(connection, *key, (part.source for part in document.parts))
+        restore_attachments(connection, *key, (part.source for part in document.parts))
         rows = []
         for chunk in document.chunks:
             made = chunk_id(session.bank_id, document_id, chunk.content_hash, chunk.ordinal)
@@ -146,6 +148,9 @@ class _Writing:
             sql("transfer.restore_fact"),
             [(*_restored(ready, ids), session.bank_id, seq) for seq, ready in numbered],
         )
+        for ready in facts:
+            if ready.fact.attachments:
+                draw(session.connection, session.bank_id, ids[ready.fact.fact_id], ready.fact.attachments)
         retired = [(seq, ready.terms) for seq, ready in numbered if ready.fact.state is FactState.INVALIDATED]
         remove_postings(session.connection, session.bank_id, [(seq, dict(terms)) for seq, terms in retired])
         session.fact_count -= len(retired)

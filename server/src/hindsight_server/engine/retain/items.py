@@ -6,13 +6,14 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from hindsight_server.domain.errors import BadRequest, InvalidInput
 from hindsight_server.domain.model import EntityMention, RetainItem, UpdateMode
 from hindsight_server.domain.text import clean_text
+from hindsight_server.engine.attachments.blocks import BlockContent, read_blocks
 from hindsight_server.engine.retain.types import ItemInput, RetainLimits
 from hindsight_server.engine.times import parse_time
 
@@ -23,10 +24,14 @@ _SCOPE_WORDS = ("per_tag", "combined", "all_combinations", "shared")
 
 @dataclass(frozen=True, slots=True)
 class CheckedItem:
-    """An item in shape; `given_time` is the time as the caller gave it ("" when it was left to the clock)."""
+    """An item in shape; `given_time` is the time as the caller gave it ("" when it was left to the clock).
+
+    `uploads` are the bytes of its attachments, by digest, as long as they are at hand.
+    """
 
     item: RetainItem
     given_time: str
+    uploads: Mapping[str, bytes] = field(default_factory=dict, repr=False, compare=False)
 
     def signature(self) -> str:
         """All of the item that shapes its facts, besides its text; the clock's time is not part of it."""
@@ -90,8 +95,9 @@ def _check(given: ItemInput, path: str, new_document_id: str, request: _Request)
     document_id = _document_id(given.document_id, f"{path}.document_id", limits)
     timestamp, given_time = _timestamp(given.timestamp, f"{path}.timestamp", request.now)
     tags = _tags(given.tags or (), f"{path}.tags", limits)
+    content = _content(given.content, f"{path}.content", limits)
     item = RetainItem(
-        content=_content(given.content, f"{path}.content", limits),
+        content=content.text,
         document_id=document_id or new_document_id,
         document_given=document_id is not None,
         timestamp=timestamp,
@@ -103,8 +109,9 @@ def _check(given: ItemInput, path: str, new_document_id: str, request: _Request)
         observation_scopes=check_scopes(given.observation_scopes, f"{path}.observation_scopes"),
         strategy=given.strategy or None,
         receipt_uri=_uri(given.receipt_uri, f"{path}.receipt_uri", limits),
+        attachments=(*content.attachments, *given.attachments),
     )
-    return CheckedItem(item, given_time)
+    return CheckedItem(item, given_time, content.uploads)
 
 
 def _document_id(given: str | None, field: str, limits: RetainLimits) -> str | None:
@@ -124,32 +131,19 @@ def _mode(value: str | None, document_id: str | None, path: str) -> UpdateMode:
     return mode
 
 
-def _content(content: str | Sequence[Mapping[str, Any]], field: str, limits: RetainLimits) -> str:
-    text = clean_text(content if isinstance(content, str) else _joined_blocks(content, field))
-    if not text or text.isspace():
+def _content(content: str | Sequence[Mapping[str, Any]], field: str, limits: RetainLimits) -> BlockContent:
+    if isinstance(content, str):
+        read = BlockContent(text=clean_text(content))
+    else:
+        read = read_blocks(content, field, limits.attachments)
+    if not read.text or read.text.isspace():
         raise InvalidInput(f"{field} is empty; there is nothing to remember.", field=field)
-    if len(text) > limits.content_chars:
+    if len(read.text) > limits.content_chars:
         raise InvalidInput(
-            f"{field} has {len(text)} characters; at most {limits.content_chars} are taken. Split it into items.",
+            f"{field} has {len(read.text)} characters; at most {limits.content_chars} are taken. Split it into items.",
             field=field,
         )
-    return text
-
-
-def _joined_blocks(blocks: Sequence[Mapping[str, Any]], field: str) -> str:
-    texts = []
-    for index, block in enumerate(blocks):
-        kind = block.get("type")
-        if kind in ("image", "file"):
-            raise InvalidInput(
-                f"{field}[{index}]: no model that can see {kind}s is configured. Send the text of it, or leave it out.",
-                field=f"{field}[{index}]",
-            )
-        text = block.get("text")
-        if kind != "text" or not isinstance(text, str):
-            raise InvalidInput(f"{field}[{index}] must be a text block with a 'text'.", field=f"{field}[{index}]")
-        texts.append(text)
-    return "\n".join(texts)
+    return read
 
 
 def _timestamp(value: datetime | str | None, field: str, now: datetime) -> tuple[datetime | None, str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from hindsight_server.domain import attachments
 from hindsight_server.domain.model import EntityMention, RetainItem, UpdateMode
 from hindsight_server.engine.retain.items import CheckedItem
 
@@ -23,6 +24,7 @@ def to_source(checked: CheckedItem) -> dict[str, Any]:
         "observation_scopes": item.observation_scopes,
         "strategy": item.strategy,
         "receipt_uri": item.receipt_uri,
+        "attachments": attachments.to_json(item.attachments),
     }
     source.update({name: value for name, value in optional.items() if value})
     return source
@@ -46,5 +48,6 @@ def from_source(text: str, document_id: str, source: Mapping[str, Any]) -> Check
         observation_scopes=source.get("observation_scopes"),
         strategy=source.get("strategy"),
         receipt_uri=source.get("receipt_uri"),
+        attachments=attachments.from_json(source.get("attachments", ())),
     )
     return CheckedItem(item, source.get("given_time", ""))

@@ -57,9 +57,6 @@ JOIN document_attachments AS d
 JOIN attachments AS a ON a.bank_id = f.bank_id AND a.attachment_id = f.attachment_id
 ORDER BY f.fact_id, f.position
 
--- name: any
-SELECT 1 FROM fact_attachments WHERE bank_id = ? LIMIT 1
-
 -- name: sources
 SELECT fact_id, source_fact_ids
 FROM facts
@@ -89,6 +86,6 @@ SELECT
     EXISTS (SELECT 1 FROM attachments WHERE bank_id = :bank_id AND attachment_id = :attachment_id AND digest = :digest)
     OR EXISTS (
         SELECT 1 FROM operations
-        WHERE bank_id = :bank_id AND status <> 'completed' AND payload IS NOT NULL
-            AND json_extract(payload, '$.blob') = :digest
+        WHERE bank_id = :bank_id AND json_extract(payload, '$.blob') = :digest
+            AND type = 'file_convert_retain' AND status <> 'completed'
     )

@@ -1,0 +1,1 @@
+"""Pictures and files inside documents, and documents that come as files."""

@@ -1,0 +1,62 @@
+"""What a retain does with attachments, as one thing to hand to it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
+
+from hindsight_server.domain.errors import BankNotFound, InvalidInput
+from hindsight_server.engine.attachments.blocks import AttachmentLimits
+from hindsight_server.engine.attachments.keeper import BlobKeeper
+from hindsight_server.engine.attachments.reader import NO_VISION, AttachmentReader
+from hindsight_server.ports.records import Bank
+from hindsight_server.ports.store import Store
+
+if TYPE_CHECKING:
+    from hindsight_server.engine.retain.items import CheckedItem
+    from hindsight_server.engine.retain.prepare import Part
+
+
+def check_attachments(items: Sequence[CheckedItem], attaching: Attaching | None) -> None:
+    """Raises InvalidInput for an attachment that can't be read."""
+    if not any(one.uploads for one in items):
+        return
+    if attaching is None:
+        raise InvalidInput(f"The content holds images or files, but {NO_VISION}.", field="items[0].content")
+    attaching.check(items)
+
+
+class Attaching:
+    """Checks, keeps and reads the attachments of items.
+
+    Attributes:
+        reader, keeper: what reads and keeps.
+        limits: what an item may bring.
+    """
+
+    def __init__(
+        self, store: Store, reader: AttachmentReader, keeper: BlobKeeper, limits: AttachmentLimits | None = None
+    ) -> None:
+        self._store = store
+        self.reader = reader
+        self.keeper = keeper
+        self.limits = limits or AttachmentLimits()
+
+    def check(self, items: Sequence[CheckedItem]) -> None:
+        """Raises InvalidInput for an attachment that can't be read."""
+        self.reader.check(items)
+
+    def keeping(self, bank_id: str, items: Sequence[CheckedItem]) -> AbstractAsyncContextManager[None]:
+        """Around the write of items: the bytes of their attachments are there before it."""
+        return self.keeper.keeping(bank_id, [upload for one in items for upload in one.uploads.items()])
+
+    async def filled(self, bank_id: str, parts: Sequence[Part], operation_id: str | None = None) -> list[Part]:
+        """See `AttachmentReader.filled`. Parts without attachments cost nothing."""
+        if not any(part.checked.item.attachments for part in parts):
+            return list(parts)
+        bank: Bank | None = None
+        with contextlib.suppress(BankNotFound):
+            bank = await self._store.get_bank(bank_id)
+        return await self.reader.filled(bank, bank_id, parts, operation_id)

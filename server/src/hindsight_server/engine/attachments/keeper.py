@@ -1,0 +1,149 @@
+"""Bytes of attachments: there before what refers to them is stored, and gone soon after nothing does any more."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+from hindsight_server.domain.attachments import blob_space
+from hindsight_server.domain.errors import BankNotFound
+from hindsight_server.ports.blobs import BlobStore
+from hindsight_server.ports.records import Bank
+from hindsight_server.ports.store import Store
+
+_log = logging.getLogger(__name__)
+_AT_ONCE = 500
+_POLL_SECONDS = 15.0
+_SOON_SECONDS = 0.5
+_TRIES = 10  # a job is completed right after it gave its bytes up; whatever takes longer is found at the next start
+
+
+class BlobKeeper:
+    """Keeps bytes while they are needed. One server owns a store of blobs."""
+
+    def __init__(self, store: Store, blobs: BlobStore) -> None:
+        self._store = store
+        self._blobs = blobs
+        self._deciding = asyncio.Lock()
+        self._held: Counter[tuple[str, str]] = Counter()
+        self._later: dict[tuple[str, str], int] = {}
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def keeping(self, bank_id: str, uploads: Iterable[tuple[str, bytes]]) -> AsyncIterator[None]:
+        """Keep bytes (by digest) for as long as it takes to store what refers to them; what nothing refers to then
+        is deleted."""
+        given = dict(uploads)
+        keys = [(bank_id, digest) for digest in given]
+        async with self._deciding:
+            self._held.update(keys)
+        try:
+            for data in given.values():
+                await self._blobs.put(blob_space(bank_id), data)
+            yield
+        finally:
+            self._held.subtract(keys)
+            self._held += Counter()
+            self._later |= dict.fromkeys(keys, 1)
+            self._wake.set()
+
+    async def read(self, bank_id: str, digest: str) -> bytes:
+        """Raises NotFound."""
+        return await self._blobs.get(blob_space(bank_id), digest)
+
+    def give_up(self, bank_id: str, digest: str) -> None:
+        """Delete bytes as soon as nothing uses them, such as those of a job that is about to be completed."""
+        self._later[bank_id, digest] = _TRIES
+        self._wake.set()
+
+    async def sweep(self, bank_id: str | None = None) -> int:
+        """Delete the bytes that were given up; how many blobs. With a bank that is gone, all that it left."""
+        deleted = 0
+        while True:
+            released = await self._store.released_blobs(_AT_ONCE)
+            for one in released:
+                deleted += await self._collect(one.bank_id, one.digest)
+                await self._store.drop_released(one.bank_id, one.digest)
+            if len(released) < _AT_ONCE:
+                break
+        if bank_id is not None and await self._is_gone(bank_id):
+            digests = [stored.digest async for stored in self._blobs.list(blob_space(bank_id))]
+            for digest in digests:
+                deleted += await self._collect(bank_id, digest)
+        return deleted
+
+    async def sweep_all(self) -> int:
+        """Look at every blob that there is, since a killed process may have left some that nothing knows of."""
+        stored = [one async for one in self._blobs.list()]
+        if not stored:
+            return 0
+        banks = {blob_space(bank.bank_id): bank.bank_id for bank in await self._all_banks()}
+        deleted = 0
+        for one in stored:
+            bank_id = banks.get(one.space)
+            if bank_id is not None:
+                deleted += await self._collect(bank_id, one.digest)
+            else:
+                async with self._deciding:
+                    if not any(blob_space(held) == one.space for held, _ in self._held):
+                        await self._blobs.delete(one.space, one.digest)
+                        deleted += 1
+        return deleted
+
+    async def start(self) -> None:
+        """Begin to look after the bytes, in a task of the running event loop."""
+        self._task = asyncio.create_task(self._work(), name="attachments-keeper")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        await self._blobs.close()
+
+    async def _work(self) -> None:
+        first = True
+        while True:
+            try:
+                await (self.sweep_all() if first else self.sweep())
+                first = False
+                for key, tries in list(self._later.items()):
+                    if await self._collect(*key) or tries <= 1:
+                        self._later.pop(key, None)
+                    else:
+                        self._later[key] = tries - 1
+            except Exception:  # what could not be deleted now is tried again
+                _log.exception("looking after the bytes of attachments failed; trying again")
+            wait = _SOON_SECONDS if self._later else _POLL_SECONDS
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), wait)
+                await asyncio.sleep(_SOON_SECONDS)  # what was written together is looked at together
+            self._wake.clear()
+
+    async def _collect(self, bank_id: str, digest: str) -> bool:
+        """Delete bytes unless they are used or about to be."""
+        async with self._deciding:
+            if self._held[bank_id, digest] or await self._store.blob_in_use(bank_id, digest):
+                return False
+            await self._blobs.delete(blob_space(bank_id), digest)
+            return True
+
+    async def _is_gone(self, bank_id: str) -> bool:
+        try:
+            await self._store.get_bank(bank_id)
+        except BankNotFound:
+            return True
+        return False
+
+    async def _all_banks(self) -> list[Bank]:
+        found: list[Bank] = []
+        while True:
+            page = await self._store.list_banks(None, _AT_ONCE, len(found))
+            found += page.items
+            if len(page.items) < _AT_ONCE:
+                return found

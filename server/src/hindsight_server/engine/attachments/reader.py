@@ -1,0 +1,146 @@
+"""Reading attachments: pictures by a model that can see, files by the parser."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hindsight_server.domain.attachments import Attachment, Region, filled, regions, shown
+from hindsight_server.domain.errors import BadModelAnswer, Blocked, InvalidInput
+from hindsight_server.engine.attachments.keeper import BlobKeeper
+from hindsight_server.engine.defence import Defender, NoDefence
+from hindsight_server.engine.language import CallAbout, LanguageModel
+from hindsight_server.engine.language.prompts import data_block, prompt
+from hindsight_server.ports.llm import Image, Message
+from hindsight_server.ports.parser import FileParser, SourceFile
+from hindsight_server.ports.records import Bank
+
+if TYPE_CHECKING:
+    from hindsight_server.engine.retain.items import CheckedItem
+    from hindsight_server.engine.retain.prepare import Part
+
+PROMPT = "vision_transcribe.v1"
+NO_VISION = (
+    "no model that can see images is configured. Set HINDSIGHT_API_VLM_PROVIDER and HINDSIGHT_API_VLM_MODEL, "
+    "or send the text of it"
+)
+_AROUND = 400  # characters of the text before and behind a picture that the model is shown
+_LONGEST = 40_000  # characters that are kept of a reading
+_ANSWER_TOKENS = 8_000
+_NOTHING = "(nothing to read)"
+
+
+class AttachmentReader:
+    """Reads what stands in attachments.
+
+    Args:
+        vision: the model that can see; None refuses pictures.
+        defender: what is read goes through it, as what is written does.
+    """
+
+    def __init__(
+        self,
+        keeper: BlobKeeper,
+        parser: FileParser,
+        *,
+        vision: LanguageModel | None = None,
+        defender: Defender | NoDefence | None = None,
+    ) -> None:
+        self._keeper = keeper
+        self._parser = parser
+        self._vision = vision
+        self._defender = defender or NoDefence()
+
+    def refusal(self, attachment: Attachment) -> str | None:
+        """Why an attachment can't be read, with the remedy; None when it can."""
+        if _is_picture(attachment):
+            return NO_VISION if self._vision is None else None
+        return self._parser.refusal(attachment.filename or "", attachment.media_type)
+
+    def check(self, items: Sequence[CheckedItem]) -> None:
+        """Raises InvalidInput for the first item with an attachment that can't be read; nothing is dropped silently."""
+        for index, checked in enumerate(items):
+            for attachment in checked.item.attachments:
+                reason = self.refusal(attachment) if attachment.digest in checked.uploads else None
+                if reason is not None:
+                    place = f"items[{index}].content"
+                    raise InvalidInput(
+                        f"{place} holds {attachment.placeholder}, which can't be read: {reason}.", field=place
+                    )
+
+    async def filled(
+        self, bank: Bank | None, bank_id: str, parts: Sequence[Part], operation_id: str | None = None
+    ) -> list[Part]:
+        """The parts with what was read from their attachments behind the tokens that have nothing yet.
+
+        Raises:
+            ModelError: the model gave nothing that can be used.
+            InvalidInput: a file can't be read.
+            Blocked: memory defence refuses what was read.
+        """
+        about = CallAbout(bank_id=bank_id, purpose="vision", operation_id=operation_id)
+        return [await self._filled(bank, part, about) if part.checked.item.attachments else part for part in parts]
+
+    async def read(self, attachment: Attachment, data: bytes, about: CallAbout, around: tuple[str, str]) -> str:
+        """What stands in an attachment: a table or chart row by row. `around` is the text before and behind it."""
+        reason = self.refusal(attachment)
+        if reason is not None:
+            raise InvalidInput(f"{attachment.placeholder} can't be read: {reason}.")
+        if not _is_picture(attachment):
+            return await self._parser.parse(
+                SourceFile(filename=attachment.filename or "", media_type=attachment.media_type, data=data)
+            )
+        assert self._vision is not None
+        text = "\n\n".join(data_block(label, part) for label, part in zip(("before", "after"), around, strict=True))
+        asked = Message(role="user", text=text, images=(Image(media_type=attachment.media_type, data=data),))
+        system = Message(role="system", text=prompt(PROMPT))
+        answer = await self._vision.complete([system, asked], about=about, max_tokens=_ANSWER_TOKENS)
+        return _kept(answer.text, answer.truncated, self._vision.name)
+
+    async def _filled(self, bank: Bank | None, part: Part, about: CallAbout) -> Part:
+        checked = part.checked
+        unread = [place for place in regions(checked.item.content) if place.inner is None]
+        known = {one.attachment_id: one for one in checked.item.attachments}
+        wanted = {place.attachment_id: place for place in unread if place.attachment_id in known}
+        if not wanted:
+            return part
+        readings = await asyncio.gather(*(self._reading(checked, known, place, about) for place in wanted.values()))
+        content = filled(checked.item.content, dict(zip(wanted, readings, strict=True)))
+        read = replace(checked, item=replace(checked.item, content=content), uploads={})
+        screened = await self._defender.screen(bank, [read])
+        if isinstance(self._defender, Defender):
+            events = [replace(event, operation_id=about.operation_id) for event in screened.events]
+            await self._defender.keep(about.bank_id, events)
+        if screened.violations:
+            raise Blocked(screened.violations)
+        (read,) = screened.items
+        return replace(part, checked=read, waited_text=checked.item.content)
+
+    async def _reading(
+        self, checked: CheckedItem, known: Mapping[str, Attachment], place: Region, about: CallAbout
+    ) -> str:
+        attachment, content = known[place.attachment_id], checked.item.content
+        data = checked.uploads.get(attachment.digest)
+        if data is None:
+            data = await self._keeper.read(about.bank_id, attachment.digest)
+        before = shown(content[max(0, place.start - _AROUND) : place.start], known)
+        behind = shown(content[place.end : place.end + _AROUND], known)
+        return await self.read(attachment, data, about, (before, behind))
+
+
+def _is_picture(attachment: Attachment) -> bool:
+    return attachment.kind == "image" or attachment.media_type.startswith("image/")
+
+
+def _kept(text: str, truncated: bool, model: str) -> str:
+    """The lines of a reading. A line that was cut off is left out: half a number is a wrong one."""
+    text = text.strip()
+    if truncated or len(text) > _LONGEST:
+        text = text[:_LONGEST].rpartition("\n")[0]
+    if text == _NOTHING:
+        return ""
+    if not text:
+        raise BadModelAnswer(f"Model '{model}' read nothing in an image. Check that it can see images.")
+    return text
