@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hindsight_server.engine.attachments.attaching import Attaching
     from hindsight_server.engine.attachments.keeper import BlobKeeper
     from hindsight_server.engine.attachments.uploads import Uploads
+    from hindsight_server.engine.consolidate import Consolidator
     from hindsight_server.engine.defence import Defender
     from hindsight_server.engine.extract import Distiller
     from hindsight_server.engine.indexing import Indexer
@@ -194,6 +195,7 @@ def _recaller(settings: Settings, outside: _Adapters) -> Recaller:
 def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Services:
     from hindsight_server.engine.attachments.attached import Attached
     from hindsight_server.engine.banks import Banks
+    from hindsight_server.engine.consolidate import Observations
     from hindsight_server.engine.directives import Directives
     from hindsight_server.engine.documents import Documents
     from hindsight_server.engine.entities import Entities
@@ -247,6 +249,9 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
     refresher = Refresher(store, reflector, recaller, indexer, outside.analyzer, thinker)
     models = MentalModels(store, refresher, clock, on_job=jobs.wake, on_forget=on_forget)
     refreshes = AutomaticRefreshes(store, clock, on_job=jobs.wake)
+    consolidator = _consolidator(settings, outside, indexer, jobs)
+    consolidator.tell(refreshes.consolidated)
+    retainer.tell(consolidator.changed)
     jobs.register(REFRESH, RefreshJobs(store, refresher, clock).run)
     return Services(
         store=store,
@@ -264,8 +269,10 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
         schedules=Ticker(refreshes.tick, settings.mental_model_refresh_tick_seconds),
         directives=directives,
         banks=banks,
-        documents=Documents(store, retainer, clock, defender, on_forget),
-        memories=Memories(store, indexer, clock, defender, on_forget),
+        documents=Documents(store, retainer, clock, defender, on_forget, on_change=consolidator.changed),
+        memories=Memories(store, indexer, clock, defender, on_forget, on_change=consolidator.changed),
+        consolidator=consolidator,
+        observations=Observations(store, consolidator, clock),
         entities=Entities(store, clock, defender),
         defender=defender,
         operations=Operations(store, clock, on_job=jobs.wake),
@@ -303,6 +310,18 @@ def _distiller(outside: _Adapters) -> Distiller | None:
         return [[entity.name, *entity.aliases] for entity in found]
 
     return Distiller(outside.models.retain, ordinary=opens_sentences, names_in=names_in, aliases=aliases)
+
+
+def _consolidator(settings: Settings, outside: _Adapters, indexer: Indexer, jobs: JobRunner) -> Consolidator:
+    from hindsight_server.adapters.extract import opens_sentences
+    from hindsight_server.engine.consolidate import Consolidator, ConsolidatorOptions
+    from hindsight_server.ports.observations import CONSOLIDATION
+
+    options = ConsolidatorOptions(defaults=settings.bank_defaults(), ordinary=opens_sentences)
+    store, clock, model = outside.store, outside.clock, outside.models.consolidation
+    consolidator = Consolidator(store, indexer, clock, model, on_job=jobs.wake, options=options)
+    jobs.register(CONSOLIDATION, consolidator.run_job)
+    return consolidator
 
 
 def _on_forget(transfers: Transfers, request_log: RequestLog, keeper: BlobKeeper) -> OnForget:

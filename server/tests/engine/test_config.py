@@ -60,8 +60,8 @@ def test_every_setting_has_a_value() -> None:
 
 def test_what_has_no_effect_is_said() -> None:
     overrides = {"retain_mission": "people", "retain_chunk_size": 500, "enable_reranking": False}
-    overrides["enable_observations"] = True
-    assert not_applied(overrides) == ("enable_observations", "retain_mission")
+    overrides["audit_log_enabled"] = True
+    assert not_applied(overrides) == ("audit_log_enabled", "retain_mission")
     strategies = {"quick": {"retain_mission": "people", "retain_chunk_size": 300}}
     assert not_applied({"retain_strategies": strategies}) == ("retain_strategies.quick.retain_mission",)
 

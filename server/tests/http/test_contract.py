@@ -60,6 +60,7 @@ def test_every_served_operation_answers_as_documented(api: Any, conforms: Confor
     _walk_banks(walk)
     _walk_memories(walk)
     _walk_directives(walk)
+    _walk_observations(walk)
     _walk_documents(walk)
     _walk_operations(walk)
     _walk_transfers(walk)
@@ -140,6 +141,19 @@ def _walk_directives(walk: Walk) -> None:
     assert walk("list_directives")["total"] == 0
     assert walk("list_directives", query="?active_only=false&tags=user:ann")["items"] == [changed]
     walk("delete_directive", directive_id=made["id"])
+
+
+def _walk_observations(walk: Walk) -> None:
+    asked = walk("trigger_consolidation", {"observation_scopes": [["user:ann"]]})
+    assert asked["operation_id"]
+    one = walk("list_memories", query="?limit=1")["items"][0]["id"]
+    assert walk("get_observation_history", memory_id=one) == []
+    assert walk("clear_memory_observations", memory_id=one) == {"deleted_count": 0}
+    assert walk("list_observation_scopes")["total"] == 0
+    assert walk("recover_consolidation") == {"retried_count": 0}
+    strategies = [{"scopes": [{"tags": ["user:*"]}], "max_observations_per_scope": 5}]
+    assert walk("preview_consolidation_strategies", {"strategies": strategies})["strategies"][0]["active"] is True
+    assert walk("clear_observations")["deleted_count"] == 0
 
 
 def _walk_language(walk: Walk) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from hindsight_server.domain.defence.policy import read_policy
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.domain.labels import check_labels
+from hindsight_server.domain.observation_settings import check_default_scopes, check_limits, check_strategies
 from hindsight_server.ports.extractor import ExtractionOptions
 
 CUSTOM = "custom"
@@ -116,11 +117,17 @@ _APPLIED = frozenset(
     {"entity_labels", "entities_allow_free_form"}
     | {"memory_defense", "retain_extraction_mode", "retain_chunk_size", "retain_default_strategy", "retain_strategies"}
     | {"retain_structured_chunk_size"}
+    | {"enable_observations", "enable_auto_consolidation", "default_observation_scopes", "max_observations_per_scope"}
+    | {"observation_scope_limits", "consolidation_strategies", "consolidation_max_memories_per_round"}
+    | {"consolidation_llm_parallelism", "consolidation_llm_batch_size"}
     | {"enable_text_search", "enable_temporal_retrieval", "enable_graph_retrieval", "enable_reranking"}
     | {name for name in CONFIG_KEYS if name.startswith("recall_")}
 )
 
-_READ_BY_MODEL = frozenset({"retain_mission", "retain_custom_instructions"})
+_READ_BY_MODEL = frozenset(
+    {"retain_mission", "retain_custom_instructions", "observations_mission", "consolidation_source_facts_max_tokens"}
+    | {"consolidation_source_facts_max_tokens_per_observation"}
+)
 
 
 def normalised_key(key: str) -> str:
@@ -253,8 +260,17 @@ def _check(name: str, value: Any, *, has_model: bool) -> None:
         _check_strategies(value, field, has_model=has_model)
     if name == "entity_labels":
         check_labels(value, field)
+    if name in _OBSERVATION_CHECKS:
+        _OBSERVATION_CHECKS[name](value, field)
     if name == "memory_defense":
         read_policy(value, field)
+
+
+_OBSERVATION_CHECKS: Mapping[str, Callable[[Any, str], None]] = {
+    "default_observation_scopes": check_default_scopes,
+    "observation_scope_limits": check_limits,
+    "consolidation_strategies": check_strategies,
+}
 
 
 def _fits(value: Any, types: tuple[type, ...]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.domain.ids import bank_of_chunk
+from hindsight_server.engine.changes import OnChange, nobody
 from hindsight_server.engine.defence import Defender, NoDefence
 from hindsight_server.engine.retain import Retainer, RetainLimits
 from hindsight_server.engine.retain.items import check_scopes, check_tag
@@ -25,8 +26,11 @@ class Documents:
         clock: Clock,
         defender: Defender | NoDefence | None = None,
         on_forget: OnForget = no_exports,
+        *,
+        on_change: OnChange = nobody,
     ) -> None:
         self._on_forget = on_forget
+        self._on_change = on_change
         self._defender = defender or NoDefence()
         self._store = store
         self._retainer = retainer
@@ -71,14 +75,18 @@ class Documents:
             checked = tuple(dict.fromkeys(check_tag(tag, f"tags[{i}]", limits) for i, tag in enumerate(tags)))
         scopes = check_scopes(observation_scopes, "observation_scopes")
         checked, scopes = await self._defender.retagged(bank_id, document_id, checked, scopes)
-        return await self._store.update_document(
+        changed = await self._store.update_document(
             bank_id, document_id, checked, self._clock.now(), observation_scopes=scopes
         )
+        await self._on_change(bank_id)
+        return changed
 
     async def delete(self, bank_id: str, document_id: str) -> int:
         """Delete a document with its chunks and facts; the number of facts deleted."""
         async with forgetting(self._on_forget, bank_id):
-            return await self._store.delete_document(bank_id, document_id, self._clock.now())
+            deleted = await self._store.delete_document(bank_id, document_id, self._clock.now())
+        await self._on_change(bank_id)
+        return deleted
 
     async def reprocess(self, bank_id: str, document_id: str) -> Operation:
         """Extract a document again with the bank's settings of now, as a job; until that is done it stays as it was."""

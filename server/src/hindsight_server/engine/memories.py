@@ -11,6 +11,7 @@ from hindsight_server.domain.errors import Conflict, InvalidInput
 from hindsight_server.domain.model import EntityMention, Fact, FactState, FactType
 from hindsight_server.domain.tags import TagLeaf, TagsMatch
 from hindsight_server.domain.text import clean_text
+from hindsight_server.engine.changes import OnChange, nobody
 from hindsight_server.engine.defence import Defender, NoDefence
 from hindsight_server.engine.indexing import Indexer, embedded_text, indexed_text
 from hindsight_server.engine.retain.items import check_tag
@@ -82,8 +83,11 @@ class Memories:
         clock: Clock,
         defender: Defender | NoDefence | None = None,
         on_forget: OnForget = no_exports,
+        *,
+        on_change: OnChange = nobody,
     ) -> None:
         self._on_forget = on_forget
+        self._on_change = on_change
         self._defender = defender or NoDefence()
         self._store = store
         self._indexer = indexer
@@ -95,6 +99,8 @@ class Memories:
             check_fact_type(wanted.fact_type, tuple(FactType), "type")
         if wanted.state is not None and wanted.state not in set(FactState):
             raise InvalidInput("state must be valid, pending or invalidated.", field="state")
+        if wanted.consolidation not in (None, "pending", "done", "failed"):
+            raise InvalidInput("consolidation_state must be pending, done or failed.", field="consolidation_state")
         return await self._store.list_facts(bank_id, wanted, limit, offset)
 
     async def get(self, bank_id: str, fact_id: str) -> Fact:
@@ -119,16 +125,21 @@ class Memories:
         allowed = await self._defender.edited(bank_id, fact, _change(patch))
         change = await self._reindexed(fact, allowed)
         if change.text is None:
-            return await self._store.update_fact(bank_id, fact_id, change, self._clock.now())
-        async with forgetting(self._on_forget, bank_id):
-            return await self._store.update_fact(bank_id, fact_id, change, self._clock.now())
+            changed = await self._store.update_fact(bank_id, fact_id, change, self._clock.now())
+        else:
+            async with forgetting(self._on_forget, bank_id):
+                changed = await self._store.update_fact(bank_id, fact_id, change, self._clock.now())
+        await self._on_change(bank_id)
+        return changed
 
     async def clear(self, bank_id: str, fact_type: str | None = None) -> int:
         """Delete all facts (of one type); the number deleted. Documents stay."""
         if fact_type is not None:
             check_fact_type(fact_type, tuple(FactType), "type")
         async with forgetting(self._on_forget, bank_id):
-            return await self._store.clear_facts(bank_id, fact_type, self._clock.now())
+            deleted = await self._store.clear_facts(bank_id, fact_type, self._clock.now())
+        await self._on_change(bank_id)
+        return deleted
 
     async def forget(self, bank_id: str, wanted: ForgetInput) -> Forgotten:
         """Forget memories for good, with everything that was made of them alone and their words in their documents.
@@ -141,7 +152,9 @@ class Memories:
         if write.dry_run:
             return await self._store.forget(write, self._clock.now())
         async with forgetting(self._on_forget, bank_id):
-            return await self._store.forget(write, self._clock.now())
+            forgotten = await self._store.forget(write, self._clock.now())
+        await self._on_change(bank_id)
+        return forgotten
 
     async def _reindexed(self, fact: Fact, change: FactChange) -> FactChange:
         changed = replace(

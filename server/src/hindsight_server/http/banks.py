@@ -14,6 +14,7 @@ from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
 from hindsight_server.http.wire import requests as wire
 from hindsight_server.http.wire import responses as shapes
+from hindsight_server.ports.observations import ConsolidationCounts
 from hindsight_server.ports.records import Bank, BankStats
 
 BankBody = Annotated[wire.CreateBankRequest, Body(wire.CreateBankRequest)]
@@ -60,7 +61,8 @@ async def reset_config(request: Request, bank_id: BankId) -> Response:
 
 async def get_stats(request: Request, bank_id: BankId, refresh: bool = False) -> Response:
     """The counts are always exact, so that there is nothing to refresh."""
-    return answer(_stats(bank_id, await services(request).banks.stats(bank_id)))
+    served = services(request)
+    return answer(_stats(bank_id, await served.banks.stats(bank_id), await served.observations.counts(bank_id)))
 
 
 def bank_input(body: wire.CreateBankRequest) -> BankInput:
@@ -114,7 +116,7 @@ def _config(config: BankConfig) -> dict[str, object]:
     return {**shape, "not_applied": list(config.not_applied)}
 
 
-def _stats(bank_id: str, stats: BankStats) -> shapes.BankStatsResponse:
+def _stats(bank_id: str, stats: BankStats, counts: ConsolidationCounts) -> shapes.BankStatsResponse:
     by_status = dict(stats.operations_by_status)
     return {
         "bank_id": bank_id,
@@ -128,10 +130,10 @@ def _stats(bank_id: str, stats: BankStats) -> shapes.BankStatsResponse:
         "pending_operations": by_status.get("pending", 0) + by_status.get("processing", 0),
         "failed_operations": by_status.get("failed", 0),
         "operations_by_status": by_status,
-        "last_consolidated_at": None,
+        "last_consolidated_at": iso(counts.last_at),
         "last_memory_write_at": iso(stats.last_write_at),
-        "pending_consolidation": 0,
-        "failed_consolidation": 0,
+        "pending_consolidation": counts.pending,
+        "failed_consolidation": counts.failed,
         "total_observations": stats.facts_by_type.get("observation", 0),
     }
 

@@ -107,7 +107,7 @@ def _row(fact: Fact) -> shapes.MemoryGraphTableRow:
         "mentioned_at": iso(fact.mentioned_at),
         "date": iso(fact.occurred_start or fact.mentioned_at),
         "entities": ", ".join(fact.entities) or "None",
-        "document_id": fact.document_id,
+        "document_id": fact.document_id or None,
         "chunk_id": fact.chunk_id,
         "fact_type": fact.fact_type.value,
         "tags": list(fact.tags),
@@ -131,7 +131,24 @@ async def dry_run_extract(
     served = services(request)
     unread = _UNREAD if served.models.retain is None else _NEVER_READ
     note_ignored(request.scope, [name for name in unread if getattr(body, name) is not None])
-    return answer(extraction_answer(await served.previewer.extract(bank_id, item, given)))
+    shown = extraction_answer(distilled := await served.previewer.extract(bank_id, item, given))
+    blocks = await offloaded(content_length(content) // _BLOCK_CHARS, lambda: _blocks(content))
+    for fact, extracted in zip(shown["facts"], distilled.extraction.facts, strict=True):
+        fact["attachments"] = [blocks[one] for one in extracted.attachments if one in blocks]
+    return answer(shown)
+
+
+def _blocks(content: str | list[dict[str, Any]]) -> dict[str, shapes.ExtractedFactAttachment]:
+    """For the id of each attachment in a content, its first block."""
+    found: dict[str, shapes.ExtractedFactAttachment] = {}
+    for index, block in enumerate([] if isinstance(content, str) else content):
+        if block["type"] != "text":
+            read = read_blocks([block], "content", AttachmentLimits(bytes_each=2**40))
+            kind, media_type = block["type"], read.attachments[0].media_type
+            found.setdefault(
+                read.attachments[0].attachment_id, {"block_index": index, "type": kind, "media_type": media_type}
+            )
+    return found
 
 
 def extraction_answer(distilled: Distilled) -> dict[str, Any]:

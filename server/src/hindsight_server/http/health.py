@@ -14,7 +14,7 @@ from hindsight_server.http.wire import responses as shapes
 logger = logging.getLogger(__name__)
 API_VERSION = "1.1.0"
 _FEATURES: shapes.FeaturesInfo = {
-    "observations": False,
+    "observations": True,
     "mcp": False,
     "worker": True,
     "bank_config_api": True,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import Query, Request, Response
 from pydantic import BaseModel
 
-from hindsight_server.domain.errors import BadRequest, NotFound
-from hindsight_server.domain.model import Fact
+from hindsight_server.domain.errors import NotFound
+from hindsight_server.domain.model import Fact, FactType
 from hindsight_server.engine.memories import ForgetInput, MemoryPatch
 from hindsight_server.engine.offload import offloaded
+from hindsight_server.http.files import show_on_facts
 from hindsight_server.http.parsing import BankId, Body, Count, PageNumber, last_before, optional_time
 from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
@@ -19,6 +21,7 @@ from hindsight_server.http.tag_groups import tag_filter
 from hindsight_server.http.wire import requests as wire
 from hindsight_server.http.wire import responses as shapes
 from hindsight_server.ports.forgetting import Forgotten
+from hindsight_server.ports.observations import ConsolidationState
 from hindsight_server.ports.records import FactFilter
 
 Match = Literal["any", "all", "any_strict", "all_strict", "exact"]
@@ -44,19 +47,21 @@ class MemoriesQuery(BaseModel):
 
 async def list_memories(request: Request, bank_id: BankId, query: Annotated[MemoriesQuery, Query()]) -> Response:
     page = await services(request).memories.list(bank_id, fact_filter(query), query.limit, query.offset)
+    states = await _states(request, bank_id, page.items)
     listed: shapes.ListMemoryUnitsResponse = {
-        "items": await offloaded(len(page.items), lambda: [_list_item(fact) for fact in page.items]),
+        "items": await offloaded(
+            len(page.items), lambda: [_list_item(fact, states.get(fact.fact_id)) for fact in page.items]
+        ),
         "total": page.total,
         "limit": page.limit,
         "offset": page.offset,
     }
+    await show_on_facts(services(request), bank_id, cast("list[dict[str, Any]]", listed["items"]))
     return answer(listed)
 
 
 def fact_filter(query: MemoriesQuery) -> FactFilter:
-    """What a listing asks for. Raises InvalidInput, BadRequest."""
-    if query.consolidation_state:
-        raise BadRequest("consolidation_state can't be filtered by: this version does not consolidate memories.")
+    """What a listing asks for. Raises InvalidInput."""
     start, end = optional_time(query.start_date, "start_date"), last_before(query.end_date, "end_date")
     return FactFilter(
         fact_type=query.type or None,
@@ -65,6 +70,7 @@ def fact_filter(query: MemoriesQuery) -> FactFilter:
         entity_id=query.entity_id or None,
         tags=tag_filter(query.tags, query.tags_match),
         state=query.state or None,
+        consolidation=query.consolidation_state or None,
         time_field=query.time_field or ("created_at" if start or end else None),
         start=start,
         end=end,
@@ -72,7 +78,10 @@ def fact_filter(query: MemoriesQuery) -> FactFilter:
 
 
 async def get_memory(request: Request, bank_id: BankId, memory_id: str) -> Response:
-    return answer(_memory(await services(request).memories.get(bank_id, memory_id)))
+    found = await services(request).memories.get(bank_id, memory_id)
+    shown = _memory(found, (await _states(request, bank_id, [found])).get(memory_id))
+    await show_on_facts(services(request), bank_id, [shown])
+    return answer(shown)
 
 
 async def update_memory(
@@ -168,14 +177,19 @@ def deletion(message: str, deleted: int) -> shapes.DeleteResponse:
     return {"success": True, "message": message, "deleted_count": deleted}
 
 
-def _list_item(fact: Fact) -> shapes.MemoryUnitListItem:
+async def _states(request: Request, bank_id: str, facts: Sequence[Fact]) -> Mapping[str, ConsolidationState]:
+    ids = [fact.fact_id for fact in facts if fact.fact_type is not FactType.OBSERVATION]
+    return await services(request).observations.states(bank_id, ids) if ids else {}
+
+
+def _list_item(fact: Fact, consolidated: ConsolidationState | None = None) -> shapes.MemoryUnitListItem:
     return {
         "id": fact.fact_id,
         "text": fact.text,
         "context": fact.context or "",
         "date": iso(fact.occurred_start or fact.mentioned_at) or "",
         "fact_type": fact.fact_type.value,
-        "document_id": fact.document_id,
+        "document_id": fact.document_id or None,
         "mentioned_at": iso(fact.mentioned_at),
         "occurred_start": iso(fact.occurred_start),
         "occurred_end": iso(fact.occurred_end),
@@ -184,8 +198,8 @@ def _list_item(fact: Fact) -> shapes.MemoryUnitListItem:
         "proof_count": fact.proof_count,
         "tags": list(fact.tags),
         "metadata": dict(fact.metadata),
-        "consolidated_at": None,
-        "consolidation_failed_at": None,
+        "consolidated_at": iso(consolidated.done_at) if consolidated and not consolidated.failed else None,
+        "consolidation_failed_at": iso(consolidated.done_at) if consolidated and consolidated.failed else None,
         "state": fact.state.value,
         "invalidation_reason": fact.invalidation_reason,
         "invalidated_at": iso(fact.invalidated_at),
@@ -195,9 +209,9 @@ def _list_item(fact: Fact) -> shapes.MemoryUnitListItem:
     }
 
 
-def _memory(fact: Fact) -> dict[str, Any]:
+def _memory(fact: Fact, consolidated: ConsolidationState | None = None) -> dict[str, Any]:
     """One memory in full; here the entities are a list, and the type goes by both of its names."""
-    item: dict[str, Any] = dict(_list_item(fact))
+    item: dict[str, Any] = dict(_list_item(fact, consolidated))
     return item | {
         "type": fact.fact_type.value,
         "context": fact.context,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hindsight_server.engine.attachments.attached import Attached
     from hindsight_server.engine.attachments.uploads import Uploads
     from hindsight_server.engine.banks import Banks
+    from hindsight_server.engine.consolidate import Consolidator, Observations
     from hindsight_server.engine.defence import Defender
     from hindsight_server.engine.directives import Directives
     from hindsight_server.engine.documents import Documents
@@ -61,6 +62,8 @@ class Services:
     banks: Banks
     documents: Documents
     memories: Memories
+    consolidator: Consolidator
+    observations: Observations
     entities: Entities
     operations: Operations
     defender: Defender
@@ -96,11 +99,13 @@ class Services:
             await self.jobs.start()
             await self.repair.start()
             await self.schedules.start()
+            await self.consolidator.start()
             await self.request_log.start()
             try:
                 yield
             finally:
                 loading.cancel()
+                await self.consolidator.stop()
                 await self.schedules.stop()
                 await self.repair.stop()
                 await self.jobs.stop()

@@ -278,7 +278,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactFilter:
-    """Which facts a listing holds. `query` is a substring of the text, case folded."""
+    """Which facts a listing holds. `query` is a substring of the text, case folded.
+
+    `consolidation` is ``pending``, ``done`` or ``failed``: how far facts that are no observations were looked at.
+    """
 
     fact_type: str | None = None
     query: str | None = None
@@ -286,6 +289,7 @@ class FactFilter:
     entity_id: str | None = None
     tags: TagFilter | None = None
     state: str | None = None
+    consolidation: str | None = None
     time_field: str | None = None
     start: datetime | None = None
     end: datetime | None = None

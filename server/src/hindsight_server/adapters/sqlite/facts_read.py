@@ -90,6 +90,7 @@ def _filter_values(connection: apsw.Connection, bank_id: str, wanted: FactFilter
         "bank_id": bank_id,
         "fact_type": wanted.fact_type,
         "state": wanted.state,
+        "consolidation": wanted.consolidation,
         "document_id": wanted.document_id,
         "query": None if wanted.query is None else wanted.query.casefold(),
         "numbers": None if numbers is None else to_json(numbers),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from hindsight_server.domain.errors import BadRequest, BankNotFound, Conflict
 from hindsight_server.engine import config as settings
+from hindsight_server.engine.changes import nobody
 from hindsight_server.engine.consolidate.asking import ModelJudge
 from hindsight_server.engine.consolidate.builtin import BuiltinJudge
 from hindsight_server.engine.consolidate.drafting import Drafter
@@ -60,7 +61,12 @@ class Consolidator:
             options=self._options,
         )
         self._on_job = on_job
+        self._on_consolidated: Callable[[str], Awaitable[object]] = nobody
         self._sweeping: asyncio.Task[None] | None = None
+
+    def tell(self, on_consolidated: Callable[[str], Awaitable[object]]) -> None:
+        """Have somebody told of each bank whose observations a job went through."""
+        self._on_consolidated = on_consolidated
 
     # asking for it
 
@@ -72,6 +78,8 @@ class Consolidator:
                 await self._request(bank_id, {}, needed=True)
         except BankNotFound:
             _log.debug("bank %r was deleted before it could be consolidated", bank_id)
+        except Exception:  # what was written stays written, and the sweep asks again
+            _log.exception("bank %r could not be asked to be consolidated", bank_id)
 
     async def trigger(self, bank_id: str, scopes: Sequence[Sequence[str]] | None = None) -> tuple[str, bool]:
         """Add a job, or join the one there is; its id, and whether it was joined.
@@ -165,6 +173,7 @@ class Consolidator:
             before = tally.facts
             await self._rounds(operation, config, tally)
             if await self._store.end_consolidation(operation, tally.result(), self._clock.now()):
+                await self._on_consolidated(operation.bank_id)
                 return tally.result()
             idle = idle + 1 if tally.facts == before else 0
             if idle == self._options.stale_tries:

@@ -16,6 +16,7 @@ from hindsight_server.domain.ids import new_id
 from hindsight_server.engine.attachments.attaching import Attaching, check_attachments
 from hindsight_server.engine.attachments.blocks import content_length
 from hindsight_server.engine.attachments.extracting import AttachmentExtractor
+from hindsight_server.engine.changes import OnChange, nobody
 from hindsight_server.engine.defence import Defender, NoDefence
 from hindsight_server.engine.extract import Distiller
 from hindsight_server.engine.indexing import Indexer
@@ -66,6 +67,7 @@ class Retainer:
         self._store = store
         self._clock = clock
         self._on_job = on_job
+        self._on_change: OnChange = nobody
         self._extracting = Extracting(AttachmentExtractor(extractor), indexer)
         self._limits = RetainLimits()
         self._worker = RetainWorker(store, self._extracting, clock)
@@ -73,6 +75,10 @@ class Retainer:
     def read_with(self, distiller: Distiller) -> None:
         """Have a language model read items for facts from now on."""
         self._extracting.distiller = distiller
+
+    def tell(self, on_change: OnChange) -> None:
+        """Have somebody told of each bank whose facts were changed."""
+        self._on_change = on_change
 
     def attach_with(self, attaching: Attaching) -> None:
         """Take items with images and files from now on."""
@@ -147,7 +153,9 @@ class Retainer:
         Raises:
             JobIncomplete: the language model could not be used for all of it.
         """
-        return await self._worker.run(operation)
+        result = await self._worker.run(operation)
+        await self._on_change(operation.bank_id)
+        return result
 
     async def _add_job(
         self, bank_id: str, payload: Mapping[str, Any], items: int, *, fingerprint: str = "", wait: float = 0.0
@@ -215,7 +223,9 @@ class Retainer:
         self._defender.told(request.events)
         if run_async:
             self._on_job()
-        elif prepared.unread:
+        else:
+            await self._on_change(bank_id)
+        if prepared.unread and not run_async:
             failed = [one.document_id for one in prepared.unread]
             await self._add_job(bank_id, repair_payload(failed), len(failed), wait=_REPAIR_SECONDS)
         return outcome_of(bank_id, len(parts), run_async, operation_id, result)

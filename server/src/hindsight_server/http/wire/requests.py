@@ -334,3 +334,25 @@ class UpdateNodeRequest(Wire):
     tags: list[str] | None = None
     max_tokens: int | None = None
     trigger: MentalModelTrigger | None = None
+
+
+class ConsolidationRequest(Wire):
+    observation_scopes: list[list[str]] | None = None
+
+
+class ConsolidationScopePattern(Wire):
+    tags: list[str] | None = None
+    tags_match: str | None = None
+
+
+class ConsolidationStrategySpec(Wire):
+    scopes: list[ConsolidationScopePattern] | None = None
+    observations_mission: str | None = None
+    max_observations_per_scope: int | None = None
+    consolidation_source_facts_max_tokens: int | None = None
+    consolidation_source_facts_max_tokens_per_observation: int | None = None
+
+
+class ConsolidationStrategiesPreviewRequest(Wire):
+    strategies: list[ConsolidationStrategySpec]
+    sample_limit: Annotated[int | None, Field(ge=0, le=50)] = 5

@@ -521,29 +521,8 @@ class GraphDataResponse(TypedDict):
 
 class RefreshMentalModelOperationDetails(TypedDict):
     operation_type: NotRequired[Literal["refresh_mental_model"]]
-    outcome: Literal[
-        "content_written",
-        "content_unchanged",
-        "content_preserved_no_new_facts",
-        "refresh_failed_empty_candidate",
-        "refresh_failed_delta_not_applied",
-        "refresh_failed_structured_output",
-        "refresh_failed_error",
-    ]
-    failure_reason: NotRequired[
-        Literal[
-            "empty_candidate",
-            "structured_doc_unreadable",
-            "delta_ops_failed",
-            "delta_ops_all_skipped",
-            "delta_not_applied",
-            "structured_output_failed",
-            "retrieval_failed",
-            "no_answer",
-            "unexpected_error",
-        ]
-        | None
-    ]
+    outcome: Literal["content_written", "content_unchanged", "content_preserved_no_new_facts", "refresh_failed_empty_candidate", "refresh_failed_delta_not_applied", "refresh_failed_structured_output", "refresh_failed_error"]
+    failure_reason: NotRequired[Literal["empty_candidate", "structured_doc_unreadable", "delta_ops_failed", "delta_ops_all_skipped", "delta_not_applied", "structured_output_failed", "retrieval_failed", "no_answer", "unexpected_error"] | None]
 
 
 class OperationProgress(TypedDict):

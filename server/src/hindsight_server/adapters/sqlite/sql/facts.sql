@@ -120,6 +120,11 @@ FROM facts AS f
 WHERE f.bank_id = :bank_id
     AND (:fact_type IS NULL OR f.fact_type = :fact_type)
     AND (:state IS NULL OR f.state = :state)
+    AND (:consolidation IS NULL OR f.fact_type <> 'observation' AND :consolidation = ifnull(
+        (SELECT iif(c.failed, 'failed', 'done') FROM consolidations AS c
+            WHERE c.bank_id = f.bank_id AND c.fact_id = f.fact_id),
+        iif(f.state = 'valid', 'pending', NULL)
+    ))
     AND (:document_id IS NULL OR f.document_id = :document_id)
     AND (:tag_sets IS NULL OR f.tags IN (SELECT value FROM json_each(:tag_sets)))
     AND (:numbers IS NULL OR EXISTS (
@@ -142,6 +147,11 @@ FROM facts AS f
 WHERE f.bank_id = :bank_id
     AND (:fact_type IS NULL OR f.fact_type = :fact_type)
     AND (:state IS NULL OR f.state = :state)
+    AND (:consolidation IS NULL OR f.fact_type <> 'observation' AND :consolidation = ifnull(
+        (SELECT iif(c.failed, 'failed', 'done') FROM consolidations AS c
+            WHERE c.bank_id = f.bank_id AND c.fact_id = f.fact_id),
+        iif(f.state = 'valid', 'pending', NULL)
+    ))
     AND (:document_id IS NULL OR f.document_id = :document_id)
     AND (:tag_sets IS NULL OR f.tags IN (SELECT value FROM json_each(:tag_sets)))
     AND (:numbers IS NULL OR EXISTS (
@@ -165,6 +175,11 @@ FROM facts AS f
 WHERE f.bank_id = :bank_id
     AND (:fact_type IS NULL OR f.fact_type = :fact_type)
     AND (:state IS NULL OR f.state = :state)
+    AND (:consolidation IS NULL OR f.fact_type <> 'observation' AND :consolidation = ifnull(
+        (SELECT iif(c.failed, 'failed', 'done') FROM consolidations AS c
+            WHERE c.bank_id = f.bank_id AND c.fact_id = f.fact_id),
+        iif(f.state = 'valid', 'pending', NULL)
+    ))
     AND (:document_id IS NULL OR f.document_id = :document_id)
     AND (:tag_sets IS NULL OR f.tags IN (SELECT value FROM json_each(:tag_sets)))
     AND (:numbers IS NULL OR EXISTS (
