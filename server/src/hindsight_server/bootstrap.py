@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from hindsight_server.bootstrap_files import make_attaching, make_blobs, make_uploads
 from hindsight_server.model_settings import LanguageSettings, ModelSettings
 from hindsight_server.settings import Settings, SettingsError, variable_of
 
 if TYPE_CHECKING:
     from hindsight_server.domain.defence.events import SecurityEvent
-    from hindsight_server.engine.attachments.attaching import Attaching
     from hindsight_server.engine.attachments.keeper import BlobKeeper
-    from hindsight_server.engine.attachments.uploads import Uploads
     from hindsight_server.engine.consolidate import Consolidator
     from hindsight_server.engine.defence import Defender
     from hindsight_server.engine.extract import Distiller
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from hindsight_server.engine.language.log import RequestLog
     from hindsight_server.engine.language.types import Recorder
     from hindsight_server.engine.recall.recaller import Recaller
-    from hindsight_server.engine.retain import Retainer
     from hindsight_server.engine.transfer.transfers import Transfers
     from hindsight_server.engine.transfer.withdrawal import OnForget
     from hindsight_server.http.metrics import Metrics
@@ -91,7 +89,7 @@ def build_services(settings: Settings) -> Services:
         clock=SystemClock(),
         detector=SensitiveData(),
         archives=FolderArchives(settings.folder() / "archives"),
-        blobs=_blobs(settings),
+        blobs=make_blobs(settings),
         parser=ProcessParser(),
         models=build_models(settings.language, request_log.record),
         request_log=request_log,
@@ -217,6 +215,7 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
     from hindsight_server.engine.retain.preview import Previewer
     from hindsight_server.engine.retain.retainer import RETAIN, Retainer
     from hindsight_server.engine.tags import Tags
+    from hindsight_server.engine.transfer.bytes import AttachmentBytes
     from hindsight_server.engine.transfer.templates import Templates
     from hindsight_server.http.admission import Admission
     from hindsight_server.http.services import Services
@@ -230,9 +229,10 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
     distiller = _distiller(outside)
     if distiller is not None:
         retainer.read_with(distiller)
-    attaching = _attaching(settings, outside, defender)
+    attaching = make_attaching(settings.files, outside, defender)
     retainer.attach_with(attaching)
     transfers = _transfers(outside, indexer, jobs, defender)
+    transfers.carry(AttachmentBytes(attaching.keeper))
     on_forget = _on_forget(transfers, outside.request_log, attaching.keeper)
     has_model = distiller is not None
     banks = Banks(store, clock, settings.bank_defaults(), on_forget=on_forget, has_model=has_model)
@@ -257,7 +257,9 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
         store=store,
         embedder=outside.embedder,
         retainer=retainer,
-        previewer=Previewer(store, outside.extractor, clock, defender=defender, distiller=distiller),
+        previewer=Previewer(
+            store, outside.extractor, clock, defender=defender, distiller=distiller, attaching=attaching
+        ),
         graphs=Graphs(store),
         recaller=recaller,
         reflector=reflector,
@@ -283,7 +285,7 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
         repair=VectorRepair(store, indexer, clock),
         metrics=metrics,
         attached=Attached(store, attaching.keeper),
-        uploads=_uploads(settings, outside, attaching, retainer, jobs),
+        uploads=make_uploads(settings.files, attaching, retainer, jobs, clock),
         admission=Admission(settings.recalls_in_flight),
         models=outside.models,
         request_log=outside.request_log,
@@ -333,50 +335,6 @@ def _on_forget(transfers: Transfers, request_log: RequestLog, keeper: BlobKeeper
         await keeper.sweep(bank_id)
 
     return forget
-
-
-def _blobs(settings: Settings) -> BlobStore:
-    files = settings.files
-    if files.storage_type == "native":
-        from hindsight_server.adapters.blobs import FolderBlobs
-
-        return FolderBlobs(settings.folder() / "blobs")
-    from hindsight_server.adapters.blobs.objects import ObjectBlobs, make_store
-    from hindsight_server.domain.errors import HindsightServerError
-
-    try:
-        return ObjectBlobs(make_store(files.storage_type, files.store_options()))
-    except HindsightServerError as problem:
-        raise SettingsError(str(problem)) from problem
-
-
-def _attaching(settings: Settings, outside: _Adapters, defender: Defender) -> Attaching:
-    from hindsight_server.engine.attachments.attaching import Attaching
-    from hindsight_server.engine.attachments.blocks import AttachmentLimits
-    from hindsight_server.engine.attachments.keeper import BlobKeeper
-    from hindsight_server.engine.attachments.reader import AttachmentReader
-
-    keeper = BlobKeeper(outside.store, outside.blobs)
-    reader = AttachmentReader(keeper, outside.parser, vision=outside.models.vision, defender=defender)
-    limits = AttachmentLimits(bytes_each=settings.files.attachment_mb << 20, count=settings.files.attachment_count)
-    return Attaching(outside.store, reader, keeper, limits)
-
-
-def _uploads(
-    settings: Settings, outside: _Adapters, attaching: Attaching, retainer: Retainer, jobs: JobRunner
-) -> Uploads:
-    from hindsight_server.engine.attachments.uploads import FILE_RETAIN, UploadLimits, Uploads
-
-    files = settings.files
-    limits = UploadLimits(
-        files=files.upload_files,
-        total_bytes=files.upload_mb << 20,
-        delete_after_retain=files.delete_after_retain,
-        enabled=files.upload_api,
-    )
-    uploads = Uploads(outside.store, attaching, retainer, outside.clock, limits=limits, on_job=jobs.wake)
-    jobs.register(FILE_RETAIN, uploads.run_job)
-    return uploads
 
 
 def _defender(settings: Settings, outside: _Adapters, metrics: Metrics) -> Defender:

@@ -20,6 +20,10 @@ _TOKEN = re.compile(r"⟦hs-att:([0-9a-f]{12,64})⟧")
 _END = "⟦/hs-att⟧"
 _REGION = re.compile(rf"{_TOKEN.pattern}(?:\n((?:(?!⟦hs-att:)[\s\S])*?)\n?{re.escape(_END)})?")
 _FORGED = re.compile(r"⟦(?=/?hs-att)")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,100}/[a-z0-9][a-z0-9!#$&^_.+-]{0,100}")
+"""A media type without parameters, in lower case."""
+
 _SPACES = re.compile(r"[ \t]*\n\s*|[ \t]{2,}")
 _WORD = re.compile(r"\w+")
 _LEAST_WORD = 3
@@ -168,6 +172,25 @@ def to_json(attachments: Sequence[Attachment]) -> list[list[Any]]:
     return [
         [one.attachment_id, one.digest, one.kind, one.media_type, one.byte_size, one.filename] for one in attachments
     ]
+
+
+def from_untrusted(value: object) -> tuple[Attachment, ...]:
+    """What an archive says of attachments. Raises ValueError for anything that this server would not write."""
+    if not isinstance(value, list | tuple):
+        raise ValueError("attachments are no list")
+    for held in value:
+        if not isinstance(held, list | tuple) or len(held) != 6:
+            raise ValueError("an attachment has no six fields")
+        attachment_id, digest, kind, media_type, byte_size, filename = held
+        if not (isinstance(digest, str) and _DIGEST.fullmatch(digest) and attachment_id == digest[:ID_DIGITS]):
+            raise ValueError("the id or hash of an attachment is none")
+        if kind not in ("image", "file") or not (isinstance(media_type, str) and MEDIA_TYPE.fullmatch(media_type)):
+            raise ValueError("the kind or media type of an attachment is none")
+        if type(byte_size) is not int or not 0 <= byte_size < 2**40:
+            raise ValueError("the size of an attachment is none")
+        if filename is not None and not (isinstance(filename, str) and filename.isprintable() and len(filename) < 256):
+            raise ValueError("the filename of an attachment is none")
+    return from_json(value)
 
 
 def from_json(value: Iterable[Sequence[Any]]) -> tuple[Attachment, ...]:

@@ -8,8 +8,10 @@ from fastapi import Query, Request, Response
 from pydantic import BaseModel
 
 from hindsight_server.domain.model import Extraction, Fact
+from hindsight_server.engine.attachments.blocks import AttachmentLimits, content_length, read_blocks
 from hindsight_server.engine.extract import Distilled
 from hindsight_server.engine.graph import Graph, Link
+from hindsight_server.engine.offload import offloaded
 from hindsight_server.engine.retain.types import ItemInput
 from hindsight_server.http.ignored import note_ignored
 from hindsight_server.http.memories import Match
@@ -23,6 +25,7 @@ from hindsight_server.http.wire import responses as shapes
 from hindsight_server.ports.records import FactFilter
 
 _LABEL_CHARS = 60
+_BLOCK_CHARS = 20_000  # of a content that are as much work as an item
 _NODE_COLOURS = {"world": "#4c78a8", "experience": "#f58518", "observation": "#54a24b"}
 _EDGE_LOOKS = {"entity": ("#72b7b2", "solid"), "temporal": ("#bab0ac", "dashed"), "semantic": ("#b279a2", "dotted")}
 _OVERRIDES = (
@@ -131,7 +134,8 @@ async def dry_run_extract(
     served = services(request)
     unread = _UNREAD if served.models.retain is None else _NEVER_READ
     note_ignored(request.scope, [name for name in unread if getattr(body, name) is not None])
-    shown = extraction_answer(distilled := await served.previewer.extract(bank_id, item, given))
+    distilled = await served.previewer.extract(bank_id, item, given)
+    shown = extraction_answer(distilled)
     blocks = await offloaded(content_length(content) // _BLOCK_CHARS, lambda: _blocks(content))
     for fact, extracted in zip(shown["facts"], distilled.extraction.facts, strict=True):
         fact["attachments"] = [blocks[one] for one in extracted.attachments if one in blocks]

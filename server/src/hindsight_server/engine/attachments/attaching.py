@@ -11,6 +11,7 @@ from hindsight_server.domain.errors import BankNotFound, InvalidInput
 from hindsight_server.engine.attachments.blocks import AttachmentLimits
 from hindsight_server.engine.attachments.keeper import BlobKeeper
 from hindsight_server.engine.attachments.reader import NO_VISION, AttachmentReader
+from hindsight_server.engine.language import CallAbout
 from hindsight_server.ports.records import Bank
 from hindsight_server.ports.store import Store
 
@@ -32,14 +33,14 @@ class Attaching:
     """Checks, keeps and reads the attachments of items.
 
     Attributes:
-        reader, keeper: what reads and keeps.
+        store, reader, keeper: what knows of them, reads and keeps them.
         limits: what an item may bring.
     """
 
     def __init__(
         self, store: Store, reader: AttachmentReader, keeper: BlobKeeper, limits: AttachmentLimits | None = None
     ) -> None:
-        self._store = store
+        self.store = store
         self.reader = reader
         self.keeper = keeper
         self.limits = limits or AttachmentLimits()
@@ -52,11 +53,19 @@ class Attaching:
         """Around the write of items: the bytes of their attachments are there before it."""
         return self.keeper.keeping(bank_id, [upload for one in items for upload in one.uploads.items()])
 
+    async def read_one(self, bank_id: str, checked: CheckedItem) -> CheckedItem:
+        """An item with what can be read in its attachments; see `AttachmentReader.read_item`."""
+        about = CallAbout(bank_id=bank_id, purpose="vision")
+        return await self.reader.read_item(await self._bank(bank_id), checked, about)
+
     async def filled(self, bank_id: str, parts: Sequence[Part], operation_id: str | None = None) -> list[Part]:
         """See `AttachmentReader.filled`. Parts without attachments cost nothing."""
         if not any(part.checked.item.attachments for part in parts):
             return list(parts)
-        bank: Bank | None = None
+        about = CallAbout(bank_id=bank_id, purpose="vision", operation_id=operation_id)
+        return await self.reader.filled(await self._bank(bank_id), parts, about)
+
+    async def _bank(self, bank_id: str) -> Bank | None:
         with contextlib.suppress(BankNotFound):
-            bank = await self._store.get_bank(bank_id)
-        return await self.reader.filled(bank, bank_id, parts, operation_id)
+            return await self.store.get_bank(bank_id)
+        return None

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hindsight_server.domain.attachments import ID_DIGITS, Attachment, token, without_tokens
+from hindsight_server.domain.attachments import ID_DIGITS, MEDIA_TYPE, Attachment, token, without_tokens
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.domain.text import clean_text
 
@@ -103,7 +103,7 @@ def _attachment(block: Mapping[str, Any], kind: str, place: str, limits: Attachm
     if not isinstance(source, Mapping) or source.get("type", "base64") != "base64":
         raise InvalidInput(f"{place}.source must be of type 'base64': the bytes come inline.", field=f"{place}.source")
     media_type = str(source.get("media_type") or "").strip().lower()
-    if not _MEDIA_TYPE.fullmatch(media_type):
+    if not MEDIA_TYPE.fullmatch(media_type):
         raise InvalidInput(
             f"{place}.source.media_type must be a media type such as 'image/png'.", field=f"{place}.source.media_type"
         )

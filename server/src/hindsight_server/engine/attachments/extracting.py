@@ -98,6 +98,8 @@ def attributed(extraction: Extraction, item: RetainItem) -> Extraction:
 
     Facts that say nothing besides a placeholder are left out.
     """
+    if not item.attachments:
+        return extraction
     known = {one.attachment_id: one for one in item.attachments}
     starts = chunk_starts(item.content, [chunk.text for chunk in extraction.chunks])
     places = {

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 
 from hindsight_server.domain.attachments import blob_space
@@ -39,12 +39,24 @@ class BlobKeeper:
         """Keep bytes (by digest) for as long as it takes to store what refers to them; what nothing refers to then
         is deleted."""
         given = dict(uploads)
-        keys = [(bank_id, digest) for digest in given]
+
+        async def read(digest: str) -> bytes:
+            return given[digest]
+
+        async with self.holding(bank_id, given, read):
+            yield
+
+    @asynccontextmanager
+    async def holding(
+        self, bank_id: str, digests: Iterable[str], read: Callable[[str], Awaitable[bytes]]
+    ) -> AsyncIterator[None]:
+        """The same for bytes that are read one after another."""
+        keys = [(bank_id, digest) for digest in dict.fromkeys(digests)]
         async with self._deciding:
             self._held.update(keys)
         try:
-            for data in given.values():
-                await self._blobs.put(blob_space(bank_id), data)
+            for _, digest in keys:
+                await self._blobs.put(blob_space(bank_id), await read(digest))
             yield
         finally:
             self._held.subtract(keys)

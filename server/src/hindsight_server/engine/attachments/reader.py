@@ -70,18 +70,39 @@ class AttachmentReader:
                         f"{place} holds {attachment.placeholder}, which can't be read: {reason}.", field=place
                     )
 
-    async def filled(
-        self, bank: Bank | None, bank_id: str, parts: Sequence[Part], operation_id: str | None = None
-    ) -> list[Part]:
-        """The parts with what was read from their attachments behind the tokens that have nothing yet.
+    async def filled(self, bank: Bank | None, parts: Sequence[Part], about: CallAbout) -> list[Part]:
+        """The parts with what was read from their attachments; see `read_item`."""
+        filled_parts = []
+        for part in parts:
+            read = await self.read_item(bank, part.checked, about)
+            waited = part.checked.item.content
+            filled_parts.append(part if read is part.checked else replace(part, checked=read, waited_text=waited))
+        return filled_parts
+
+    async def read_item(self, bank: Bank | None, checked: CheckedItem, about: CallAbout) -> CheckedItem:
+        """The item with what was read from its attachments behind those tokens that have nothing yet.
 
         Raises:
             ModelError: the model gave nothing that can be used.
             InvalidInput: a file can't be read.
             Blocked: memory defence refuses what was read.
         """
-        about = CallAbout(bank_id=bank_id, purpose="vision", operation_id=operation_id)
-        return [await self._filled(bank, part, about) if part.checked.item.attachments else part for part in parts]
+        known = {one.attachment_id: one for one in checked.item.attachments}
+        unread = [place for place in regions(checked.item.content) if place.inner is None] if known else []
+        wanted = {place.attachment_id: place for place in unread if place.attachment_id in known}
+        if not wanted:
+            return checked
+        readings = await asyncio.gather(*(self._reading(checked, known, place, about) for place in wanted.values()))
+        content = filled(checked.item.content, dict(zip(wanted, readings, strict=True)))
+        read = replace(checked, item=replace(checked.item, content=content), uploads={})
+        screened = await self._defender.screen(bank, [read])
+        if isinstance(self._defender, Defender):
+            events = [replace(event, operation_id=about.operation_id) for event in screened.events]
+            await self._defender.keep(about.bank_id, events)
+        if screened.violations:
+            raise Blocked(screened.violations)
+        (read,) = screened.items
+        return read
 
     async def read(self, attachment: Attachment, data: bytes, about: CallAbout, around: tuple[str, str]) -> str:
         """What stands in an attachment: a table or chart row by row. `around` is the text before and behind it."""
@@ -98,25 +119,6 @@ class AttachmentReader:
         system = Message(role="system", text=prompt(PROMPT))
         answer = await self._vision.complete([system, asked], about=about, max_tokens=_ANSWER_TOKENS)
         return _kept(answer.text, answer.truncated, self._vision.name)
-
-    async def _filled(self, bank: Bank | None, part: Part, about: CallAbout) -> Part:
-        checked = part.checked
-        unread = [place for place in regions(checked.item.content) if place.inner is None]
-        known = {one.attachment_id: one for one in checked.item.attachments}
-        wanted = {place.attachment_id: place for place in unread if place.attachment_id in known}
-        if not wanted:
-            return part
-        readings = await asyncio.gather(*(self._reading(checked, known, place, about) for place in wanted.values()))
-        content = filled(checked.item.content, dict(zip(wanted, readings, strict=True)))
-        read = replace(checked, item=replace(checked.item, content=content), uploads={})
-        screened = await self._defender.screen(bank, [read])
-        if isinstance(self._defender, Defender):
-            events = [replace(event, operation_id=about.operation_id) for event in screened.events]
-            await self._defender.keep(about.bank_id, events)
-        if screened.violations:
-            raise Blocked(screened.violations)
-        (read,) = screened.items
-        return replace(part, checked=read, waited_text=checked.item.content)
 
     async def _reading(
         self, checked: CheckedItem, known: Mapping[str, Attachment], place: Region, about: CallAbout

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hindsight_server.domain.attachments import from_json, to_json
+from hindsight_server.domain.attachments import MEDIA_TYPE, from_json, to_json
 from hindsight_server.domain.errors import BadRequest, InvalidInput, NotFound
 from hindsight_server.domain.identity import made_document_id
 from hindsight_server.domain.ids import new_id
@@ -198,4 +198,5 @@ def _item(about: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 
 def _media_type(file: UploadedFile) -> str:
-    return file.media_type.partition(";")[0].strip().lower() or "application/octet-stream"
+    plain = file.media_type.partition(";")[0].strip().lower()
+    return plain if MEDIA_TYPE.fullmatch(plain) else "application/octet-stream"

@@ -9,6 +9,8 @@ from typing import Any
 
 from hindsight_server.domain.errors import Blocked
 from hindsight_server.engine import config as settings
+from hindsight_server.engine.attachments.attaching import Attaching, check_attachments
+from hindsight_server.engine.attachments.extracting import AttachmentExtractor, attributed
 from hindsight_server.engine.defence import Defender, NoDefence
 from hindsight_server.engine.extract import Distilled, Distiller
 from hindsight_server.engine.extract.asking import prompt_version
@@ -27,6 +29,7 @@ class Previewer:
     Args:
         defender: what an item goes through first, as in a retain; its decisions are not kept.
         distiller: has a language model read the item, as in a retain.
+        attaching: reads its attachments; None refuses them.
     """
 
     def __init__(
@@ -37,12 +40,14 @@ class Previewer:
         *,
         defender: Defender | NoDefence | None = None,
         distiller: Distiller | None = None,
+        attaching: Attaching | None = None,
     ) -> None:
         self._store = store
-        self._extractor = extractor
+        self._extractor = AttachmentExtractor(extractor)
         self._clock = clock
         self._defender = defender or NoDefence()
         self._distiller = distiller
+        self._attaching = attaching
 
     async def extract(self, bank_id: str, item: ItemInput, overrides: Mapping[str, Any]) -> Distilled:
         """The turns, chunks and facts of an item. A bank that does not exist has the default settings, and is not made.
@@ -58,11 +63,14 @@ class Previewer:
         checked = check_items([item], (), lambda _: "preview", self._clock.now(), RetainLimits())
         updates = settings.checked_updates(overrides, has_model=self._distiller is not None)
         given = {name: value for name, value in updates.items() if value is not None}
+        check_attachments(checked, self._attaching)
         bank = await bank_of(self._store, bank_id)
         screened = await self._defender.screen(bank, checked)
         if screened.violations:
             raise Blocked(screened.violations)
         (allowed,) = screened.items
+        if self._attaching is not None:
+            allowed = await self._attaching.read_one(bank_id, allowed)
         config = settings.resolve(bank.config if bank else {}) | given
         strategies = config["retain_strategies"] or {}
         config["retain_strategies"] = {name: {**strategy, **given} for name, strategy in strategies.items()}
@@ -72,7 +80,8 @@ class Previewer:
         if self._distiller is not None and options.reader:
             about = CallAbout(bank_id=bank_id, purpose="retain")
             distilled = await self._distiller.distil(allowed.item, options, found, about)
-        facts = sorted(distilled.extraction.facts, key=lambda fact: fact.chunk_index)
+        extraction = attributed(distilled.extraction, allowed.item)
+        facts = sorted(extraction.facts, key=lambda fact: fact.chunk_index)
         return replace(distilled, extraction=replace(distilled.extraction, facts=tuple(facts)))
 
     def _reader(self, mode: str) -> str:

@@ -2,13 +2,15 @@
 
 ``manifest.json`` names the format and, for each other file, its size, its number of lines and its SHA-256. The others
 are ``bank.json``, ``documents.jsonl``, ``facts.jsonl`` (the oldest first) and ``names.json``. Vectors are in none: they
-belong to a model, and are made again where the archive is taken in.
+belong to a model, and are made again where the archive is taken in. The bytes of attachments are files of their own,
+``blobs/SHA-256``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +21,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from hindsight_server.domain.attachments import from_untrusted
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.engine.transfer.types import TransferLimits
 from hindsight_server.ports.transfer import (
@@ -34,6 +37,8 @@ VERSION = 1
 MANIFEST = "manifest.json"
 _BANK, _DOCUMENTS, _FACTS, _NAMES = "bank.json", "documents.jsonl", "facts.jsonl", "names.json"
 _FILES = (_BANK, _DOCUMENTS, _FACTS, _NAMES)
+_BLOBS = "blobs/"
+_BLOB = re.compile(r"blobs/[0-9a-f]{64}")
 _FREE_BYTES = 1 << 20
 _PIECE = 1 << 16
 _LARGEST_HASH = 2**63 - 1
@@ -58,6 +63,7 @@ class Archive:
     documents: list[TransferDocument] = field(default_factory=list)
     facts: list[TransferFact] = field(default_factory=list)
     names: TransferNames = field(default_factory=TransferNames)
+    blobs: set[str] = field(default_factory=set)
 
 
 class ArchiveWriter:
@@ -95,6 +101,11 @@ class ArchiveWriter:
         if name in (_DOCUMENTS, _FACTS):
             self.counts[name.removesuffix(".jsonl")] += 1
 
+    def add_blob(self, digest: str, data: bytes) -> None:
+        """Add the bytes of an attachment, behind all records."""
+        self._end_file()
+        self._zip.writestr(f"{_BLOBS}{digest}", data, zipfile.ZIP_STORED)
+
     def close(self) -> None:
         """Write the manifest and end the archive."""
         self._end_file()
@@ -107,6 +118,12 @@ class ArchiveWriter:
         if self._name:
             self._files[self._name]["sha256"] = self._digest.hexdigest()
         self._name = ""
+
+
+def read_blob(file: BinaryIO, digest: str) -> bytes:
+    """The bytes of an attachment in an archive that was read before."""
+    with zipfile.ZipFile(file) as opened:
+        return opened.read(f"{_BLOBS}{digest}")
 
 
 def read_archive(file: BinaryIO, limits: TransferLimits) -> Archive:
@@ -128,7 +145,8 @@ class _Reader:
 
     def read(self) -> Archive:
         names = [entry.filename for entry in self._zip.infolist()]
-        unknown = [name for name in names if name not in (MANIFEST, *_FILES)]
+        blobs = [name.removeprefix(_BLOBS) for name in names if _BLOB.fullmatch(name)]
+        unknown = [name for name in names if name not in (MANIFEST, *_FILES) and not _BLOB.fullmatch(name)]
         if unknown or len(set(names)) < len(names):
             raise _bad(f"it holds {(unknown or names)[0][:80]!r}, which is no file of such an archive")
         manifest = self._manifest()
@@ -140,7 +158,17 @@ class _Reader:
             if listed is not None:
                 self._records(name, listed, archive)
         _check(archive)
+        for digest in blobs:
+            self._check_blob(digest)
+        archive.blobs.update(blobs)
         return archive
+
+    def _check_blob(self, digest: str) -> None:
+        found = hashlib.sha256()
+        for piece in self._pieces(f"{_BLOBS}{digest}"):
+            found.update(piece)
+        if found.hexdigest() != digest:
+            raise _bad(f"the bytes of attachment {digest[:16]} are not those of its hash")
 
     def _manifest(self) -> dict[str, Any]:
         try:
@@ -214,6 +242,12 @@ def _check(archive: Archive) -> None:
     documents = {document.document_id for document in archive.documents}
     if len(documents) < len(archive.documents) or not all(one.strip() for one in documents):
         raise _bad("two of its documents have one id, or one has none")
+    try:
+        for document in archive.documents:
+            for part in document.parts:
+                from_untrusted(part.source.get("attachments", ()))
+    except ValueError as error:
+        raise _bad(f"of document '{document.document_id[:80]}', {error}") from None
     facts = {fact.fact_id for fact in archive.facts}
     if len(facts) < len(archive.facts) or not all(one.strip() for one in facts):
         raise _bad("two of its memories have one id, or one has none")

@@ -19,6 +19,7 @@ from hindsight_server.engine.defence.importing import ImportDefender, Incoming
 from hindsight_server.engine.indexing import IndexedWords, Indexer, embedded_text
 from hindsight_server.engine.retain.items import check_bank_id
 from hindsight_server.engine.transfer.archive import Archive, ArchiveWriter, read_archive
+from hindsight_server.engine.transfer.bytes import AttachmentBytes
 from hindsight_server.engine.transfer.types import ExportInput, ImportInput, TransferLimits
 from hindsight_server.ports.archives import ArchiveKind, Archives, StoredArchive
 from hindsight_server.ports.clock import Clock
@@ -67,6 +68,11 @@ class Transfers:
         self._limits = limits or TransferLimits()
         self._on_job = on_job
         self._defender: ImportDefender | None = None
+        self._bytes = AttachmentBytes()
+
+    def carry(self, bytes_: AttachmentBytes) -> None:
+        """Take the bytes of attachments along from now on."""
+        self._bytes = bytes_
 
     def defend(self, defender: ImportDefender) -> None:
         """Have what archives bring go through memory defence from now on."""
@@ -142,8 +148,7 @@ class Transfers:
         """Take the archive of a job in. Doing it twice equals doing it once."""
         payload = job.payload or {}
         wanted = ImportInput(**payload["wanted"])
-        archive = await asyncio.to_thread(self._read, payload["key"])
-        result = await self._take_in(job, archive, payload["target"], wanted)
+        result = await self._take_in(job, payload["key"], payload["target"], wanted)
         await asyncio.to_thread(self._archives.delete, payload["key"], ArchiveKind.UPLOAD)
         return result
 
@@ -153,12 +158,16 @@ class Transfers:
         given = _export_input(payload)
         stored, _ = await self._write_archive(job.bank_id, given, ArchiveKind.UPLOAD)
         try:
-            archive = await asyncio.to_thread(self._read, stored.key)
-            return await self._take_in(job, archive, payload["target"], ImportInput(mode="restore"))
+            return await self._take_in(job, stored.key, payload["target"], ImportInput(mode="restore"))
         finally:
             await asyncio.to_thread(self._archives.delete, stored.key, ArchiveKind.UPLOAD)
 
-    async def _take_in(self, job: Operation, archive: Archive, target: str, wanted: ImportInput) -> Mapping[str, Any]:
+    async def _take_in(self, job: Operation, key: str, target: str, wanted: ImportInput) -> Mapping[str, Any]:
+        archive = await asyncio.to_thread(self._read, key)
+        async with self._bytes.keeping(archive, target, lambda: self._open(key)):
+            return await self._stored(job, archive, target, wanted)
+
+    async def _stored(self, job: Operation, archive: Archive, target: str, wanted: ImportInput) -> Mapping[str, Any]:
         fresh = wanted.mode == "restore"
         incoming, events = await self._incoming(job, archive, target, wanted)
         ready, unencoded = await self._ready(job, list(incoming.facts))
@@ -233,10 +242,12 @@ class Transfers:
 
         def write(file: BinaryIO) -> None:
             writer = ArchiveWriter(file, source_bank=bank_id, made_at=self._clock.now())
-            take = _chosen(wanted, writer.add)
+            digests: dict[str, None] = {}
+            take = _chosen(wanted, self._bytes.noting(writer.add, digests))
             ids = wanted.document_ids if wanted.include_data else ()
             reading = self._store.read_transfer(bank_id, ids, take)
             asyncio.run_coroutine_threadsafe(reading, loop).result()
+            self._bytes.write(writer, bank_id, digests, loop)
             writer.close()
             counts.update(writer.counts)
 
@@ -248,9 +259,12 @@ class Transfers:
         return self._archives.put(bank_id, kind, expires, write)
 
     def _read(self, key: str) -> Archive:
-        file, _ = self._archives.open(key, ArchiveKind.UPLOAD, self._clock.now())
-        with file:
+        with self._open(key) as file:
             return read_archive(file, self._limits)
+
+    def _open(self, key: str) -> BinaryIO:
+        file, _ = self._archives.open(key, ArchiveKind.UPLOAD, self._clock.now())
+        return file
 
     async def _check_empty(self, bank_id: str) -> None:
         try:
