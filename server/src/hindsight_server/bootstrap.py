@@ -98,6 +98,21 @@ def build_services(settings: Settings) -> Services:
     return _assembled(settings, outside, _recaller(settings, outside))
 
 
+def build_embedder(settings: Settings) -> Embedder:
+    """The embedder of the settings; no model is loaded yet."""
+    limit_threads(settings.threads)
+    from hindsight_server.adapters.embed import make_embedder
+
+    return make_embedder(settings.embeddings_provider)
+
+
+def check_folder(settings: Settings) -> None:
+    """Raise the DataFolderError that opening the data folder would raise; nothing in it is changed."""
+    from hindsight_server.adapters.sqlite import look_through
+
+    look_through(settings.folder())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Adapters:
     """What the use cases work with."""
@@ -234,8 +249,8 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
     transfers = _transfers(outside, indexer, jobs, defender)
     transfers.carry(AttachmentBytes(attaching.keeper))
     on_forget = _on_forget(transfers, outside.request_log, attaching.keeper)
-    has_model = distiller is not None
-    banks = Banks(store, clock, settings.bank_defaults(), on_forget=on_forget, has_model=has_model)
+    has_model, reflects = distiller is not None, outside.models.reflect is not None
+    banks = Banks(store, clock, settings.bank_defaults(), on_forget=on_forget, has_model=has_model, reflects=reflects)
     jobs.register(RETAIN, _counted(retainer.run_job, metrics))
     directives, thinker = Directives(store, clock), outside.models.reflect
     search = PageSearch(outside.analyzer, outside.embedder)
@@ -304,14 +319,14 @@ def _job_options(settings: Settings) -> JobOptions:
 def _distiller(outside: _Adapters) -> Distiller | None:
     if outside.models.retain is None:
         return None
-    from hindsight_server.adapters.extract import names_in, opens_sentences
+    from hindsight_server.adapters.extract import opens_sentences
     from hindsight_server.engine.extract import Distiller
 
     async def aliases(bank_id: str, names: Sequence[str]) -> list[list[str]]:
         found = await outside.store.find_entities(bank_id, names)
         return [[entity.name, *entity.aliases] for entity in found]
 
-    return Distiller(outside.models.retain, ordinary=opens_sentences, names_in=names_in, aliases=aliases)
+    return Distiller(outside.models.retain, ordinary=opens_sentences, aliases=aliases)
 
 
 def _consolidator(settings: Settings, outside: _Adapters, indexer: Indexer, jobs: JobRunner) -> Consolidator:

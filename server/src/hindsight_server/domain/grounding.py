@@ -11,17 +11,21 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import groupby
 
 from hindsight_server.domain.naming.words import ABBREVIATIONS, HAN_PLACES
-from hindsight_server.domain.numerals import find_numbers, readings
+from hindsight_server.domain.numerals import NUMBER_WORDS, find_numbers, readings
 from hindsight_server.domain.speakers import ROLES
 
 Ordinary = Callable[[str], bool]
 
-_TOKEN = re.compile(r"[^\W_]+(?:[-'’.&_/][^\W_]+)*")
-_PIECE = re.compile(r"[^\W_]+")
-_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
-_CJK_RUN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+_SIGNS = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_LETTER = rf"[^\W_{_SIGNS}]"
+_TOKEN = re.compile(rf"{_LETTER}+(?:[-'’.&_/]{_LETTER}+)*")
+_PIECE = re.compile(rf"{_LETTER}+")
+_CJK = re.compile(f"[{_SIGNS}]")
+_CJK_RUN = re.compile(f"[{_SIGNS}]+")
+_HAN_RUN = re.compile("[\u3400-\u9fff]+")
 _BEGINS = re.compile(r"(?:\A|[.!?…:;|\n\"“(\[*•。！？：；]\s*|[-–—]\s+)[\"“'‘(\[]*\Z")
 _ENDINGS = ("ings", "ing", "ies", "ied", "ers", "ed", "es", "er", "ly", "s", "d", "e", "y")
 
@@ -58,8 +62,21 @@ of off on once only or other our out over own really said say says same she shou
 their them then there these they thing things this those through to too under until up us very was we well went were
 what when where which while who whom why will with would yet you your user assistant one two person people someone
 """
-_NO_CONTENT = frozenset(_NO_CONTENT_TEXT.split())
+_NO_CONTENT = frozenset(_NO_CONTENT_TEXT.split()) | NUMBER_WORDS
 _HAN_STOP = frozenset("的了是在和与也都就还很把被对向从到给让说有没不我你他她它们这那个一用户助手")
+_HAN_FILLING = re.compile(
+    "[的了是在和与及或也都就还很把被对向从到给让说有没不我你他她它们这那个一二两三四五六七八九十百千万亿零〇几多来余约近"
+    "要想会能可将应该去来做为以其又再并且而但若如因由自每各本该某所则即时后前上下中里内外间起止年月日号周天点分秒"
+    "成到好掉完出进起过着得地们元块角毛人口岁次件只台张条份辆册页盘笔度克斤米盒箱名位家套间层]+"
+)
+_NARRATING_TEXT = """
+通过 建议 推荐 工作 因为 所以 作者 用户 助手 客户 客服 认为 表示 提到 计划 打算 需要 希望 喜欢 正在 已经 将要 可能 可以
+应该 必须 进行 完成 开始 结束 参加 负责 安排 购买 买了 拥有 居住 位于 来自 属于 包括 以及 并且 但是 不过 因此 由于
+为了 关于 对于 根据 目前 现在 之前 之后 以后 以前 期间 当时 时候 大约 左右 至少 最多 一起 一共 总共 其中 另外 还有 没有
+不能 不会 不要 不是 同意 决定 选择 使用 采用 提供 支持 要求 询问 回答 告诉 通知 提醒 确认 说明 解释 指出 讨论 发现 担心
+提出 提及 描述 告知 获得 收到 得到 成为 作为 属于 名叫 称为 名为 叫做 记录 讲述 叙述 对方 自己 本人 双方 大家 此外 同时
+"""
+_NARRATING = re.compile("|".join(_NARRATING_TEXT.split()))
 
 
 @lru_cache(maxsize=65536)
@@ -127,35 +144,64 @@ class Evidence:
         pieces = [piece for piece in _PIECE.findall(folded) if piece not in ("the", "of", "and", "s")]
         return all(self._has_piece(piece) for piece in pieces) or self._has_other_writing(folded)
 
-    def missing_number(self, text: str, spared: Iterable[tuple[int, int]] = ()) -> str | None:
+    def missing_number(self, text: str, seat: int, spared: Iterable[tuple[int, int]] = ()) -> str | None:
         """The first number of a text that the evidence does not have, in digits or words.
+
+        It must stand in the text at `seat`, or in another one that speaks of the same.
 
         Args:
             spared: stretches that are not looked at, such as dates that were checked as dates.
         """
-        spans = list(spared)
+        spans, content = list(spared), content_words(text) - self._of_speakers
+        values: set[str] | None = None
         for number in find_numbers(text):
             if not number.is_plain or any(start < number.end and number.start < end for start, end in spans):
                 continue
             written = text[number.start : number.end]
+            word = text[number.start : number.end + 1]
+            if len(written) == 1 and _HAN_RUN.fullmatch(word) and len(word) == 2 and self._has_run(word):
+                continue  # a word with a numeral in it, such as 五金
             if _is_part_of_name(text, number.start, number.end) and self._has_piece(fold(written)):
                 continue
-            if self._values.isdisjoint(readings(number)):
+            if values is None:
+                near = (at for at, words in enumerate(self._line_words) if at == seat or not content.isdisjoint(words))
+                values = {value for at in near for value in self._values[at]}
+            if values.isdisjoint(readings(number)):
                 return written
         return None
 
     def shares_words(self, text: str) -> bool:
-        """Whether a text has a word of content in common with what was read; the names of speakers don't count.
+        """Whether a text says something that was read: a word of content besides the one it is about.
 
         A paraphrase in wholly other words is not told from an invention.
         """
-        content = content_words(text) - self._of_speakers
-        return not content or not content.isdisjoint(self._content)
+        names = {stem(fold(token)) for token, _ in _capitals(text)}
+        content = content_words(text) - self._of_speakers - content_words(_subject(text))
+        shared, plain = content & self._content, content - names
+        return not content or bool(shared & plain) or 0 < len(plain) <= len(shared) or (not plain and bool(shared))
 
-    def overlap(self, text: str) -> float:
-        """The share of a text's words of content that the read texts have, 0-1; 0 when it has none."""
-        content = content_words(text) - self._of_speakers
-        return len(content & self._content) / len(content) if content else 0.0
+    def foreign_words(self, text: str) -> str | None:
+        """The first stretch of Chinese that the evidence does not have; None when it has all but words that tell.
+
+        Chinese has no capitals to know a name by. But a faithful statement is made of the words of its text, and what
+        it adds are particles and words such as 建议 or 因为.
+        """
+        for match in _HAN_RUN.finditer(fold(text)):
+            for stretch in self._novel(match[0]):
+                for words in _HAN_FILLING.split(_NARRATING.sub("的", stretch)):
+                    if words and not self._has_signs(words):
+                        return words
+        return None
+
+    def _novel(self, run: str) -> Iterable[str]:
+        """The stretches of a run of which no two neighbouring signs stand together in the evidence."""
+        known = [self._has_run(run[at : at + 2]) for at in range(len(run) - 1)]
+        held = [any(known[max(0, at - 1) : at + 1]) for at in range(len(run))]
+        return ("".join(signs) for is_held, signs in _grouped(run, held) if not is_held)
+
+    def _has_signs(self, words: str) -> bool:
+        """Whether all signs of some words stand in one text: 结婚 is in 结的婚."""
+        return any(set(words) <= signs for signs in self._signs)
 
     def _is_known(self, token: str, *, begins: bool) -> bool:
         folded = fold(token)
@@ -204,8 +250,16 @@ class Evidence:
         }
 
     @cached_property
-    def _values(self) -> frozenset[str]:
-        return frozenset(value for text in self.words for number in find_numbers(text) for value in readings(number))
+    def _values(self) -> list[frozenset[str]]:
+        return [frozenset(value for number in find_numbers(text) for value in readings(number)) for text in self.words]
+
+    @cached_property
+    def _line_words(self) -> list[set[str]]:
+        return [content_words(text) for text in self.words]
+
+    @cached_property
+    def _signs(self) -> list[frozenset[str]]:
+        return [frozenset(fold(text)) for text in (*self.words, *self.speakers)]
 
     @cached_property
     def _of_speakers(self) -> frozenset[str]:
@@ -213,7 +267,7 @@ class Evidence:
 
     @cached_property
     def _content(self) -> frozenset[str]:
-        return frozenset(word for text in self.words for word in content_words(text))
+        return frozenset(word for words in self._line_words for word in words)
 
 
 def content_words(text: str) -> set[str]:
@@ -227,6 +281,20 @@ def content_words(text: str) -> set[str]:
     for run in _CJK_RUN.findall(folded):
         words |= {run[at : at + 2] for at in range(len(run) - 1) if not _HAN_STOP.issuperset(run[at : at + 2])}
     return words
+
+
+def _subject(text: str) -> str:
+    """The name or names that a text begins with."""
+    match = _SUBJECT.match(text)
+    return match[0] if match else ""
+
+
+def _grouped(run: str, held: Sequence[bool]) -> Iterable[tuple[bool, list[str]]]:
+    for is_held, pairs in groupby(zip(held, run, strict=True), key=lambda pair: pair[0]):
+        yield is_held, [sign for _, sign in pairs]
+
+
+_SUBJECT = re.compile(rf"(?:[A-Z\u00c0-\u00de]{_LETTER}*[.'’-]*\s*)+")
 
 
 def _capitals(text: str) -> Iterable[tuple[str, bool]]:

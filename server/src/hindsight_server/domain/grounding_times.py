@@ -16,6 +16,14 @@ _MONTHS = (
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
 _HAN = re.compile("[\u3400-\u9fff]")
+_BARE_WEEKDAY = re.compile(
+    r"(?:on |this )?(monday|tuesday|wednesday|thursday|friday|saturday|sunday|(?:周|星期|礼拜)[一二三四五六日天])"
+    r"(?: (?:at .*|morning|afternoon|evening|night)|[早晚上中下]{1,2}午?.*)?"
+)
+_NAMES_DAY = re.compile(
+    r"day|tomorrow|tonight|last|next|this|ago|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|[今昨明前后次当]|周|星期|月|日|号"
+)
+_BARE_DAY = re.compile(r"(?:on )?(?:the )?(\d{1,2})(?:st|nd|rd|th)|(\d{1,2})[号日]")
 _TICK = timedelta(microseconds=1)
 
 
@@ -47,15 +55,85 @@ def _slack(interval: Interval, mention: TimeMention) -> timedelta:
 
 
 def untold(text: str, said: datetime | None, told: Sequence[TimeMention]) -> TimeMention | None:
-    """The first time in a statement that does not follow from the told ones."""
+    """The first date in a statement that does not follow from the told times."""
     for mention in times_told(text, said):
-        if not is_told(mention.interval, told) and not any(_same_words(mention, one) for one in told):
+        if not is_date(mention, said) or is_told(mention.interval, told):
+            continue
+        if not any(_is_another_reading(mention, one) for one in told):
             return mention
     return None
 
 
-def _same_words(one: TimeMention, other: TimeMention) -> bool:
-    return one.is_yearless and other.is_yearless and one.text.casefold() == other.text.casefold()
+def is_date(mention: TimeMention, said: datetime | None) -> bool:
+    """Whether a time is more than a number: neither a year by itself nor a time of the day."""
+    if mention.text.strip().isdigit():
+        return False
+    clock = mention.grain in (Grain.MOMENT, Grain.HOUR, Grain.PART_OF_DAY) and mention.is_relative
+    return not (clock and said is not None and not _NAMES_DAY.search(mention.text.casefold()))
+
+
+def _is_another_reading(one: TimeMention, other: TimeMention) -> bool:
+    """Whether two expressions are one, though each was understood of another week or year."""
+    if (one.is_relative or one.is_yearless) and _plain(one.text) == _plain(other.text):
+        return True
+    if _weekday(one.text) is not None and _weekday(one.text) == _weekday(other.text):
+        return True
+    apart = abs(one.interval.start.year - other.interval.start.year)
+    return (one.is_yearless or other.is_yearless) and apart <= 1 and _days(one.interval) == _days(other.interval)
+
+
+def _plain(text: str) -> str:
+    return text.strip(" .,;。，").casefold()
+
+
+def _days(interval: Interval) -> tuple[int, int, int, int]:
+    return interval.start.month, interval.start.day, interval.end.month, interval.end.day
+
+
+def _weekday(text: str) -> str | None:
+    """The day of the week that a text names, when it names no more than that."""
+    match = _BARE_WEEKDAY.fullmatch(text.strip().casefold())
+    return match[1] if match else None
+
+
+def as_claimed(interval: Interval, words: str, mention: TimeMention | None, said: datetime | None) -> Interval | None:
+    """A claimed time, where the told words can be meant so: "Friday" as the next one, "9 May" as next year's.
+
+    Our calendar takes one reading of such words; a model that has understood the sentence may know better. What it
+    claims must still be a reading of the words.
+
+    Args:
+        interval: what is claimed.
+        words: the told expression.
+        mention: our reading of it, if there is one.
+        said: when the words were said.
+    """
+    if said is None:
+        return None
+    near = abs(interval.start - said)
+    text = (mention.text if mention is not None else words).strip()
+    if (day := _BARE_DAY.fullmatch(text.casefold())) is not None:
+        number = int(day[1] or day[2])
+        return interval if number == interval.start.day and near <= timedelta(days=32) else None
+    if mention is None:
+        return None
+    if _weekday(text) is not None:
+        same = interval.start.weekday() == mention.interval.start.weekday()
+        return interval if same and near <= timedelta(days=8) else None
+    if mention.is_yearless and abs(interval.start.year - mention.interval.start.year) <= 1:
+        years = interval.start.year - mention.interval.start.year
+        moved = _moved(mention.interval, years)
+        if moved is not None and moved.start <= interval.start and interval.end <= moved.end + _TICK:
+            return moved
+    return None
+
+
+def _moved(interval: Interval, years: int) -> Interval | None:
+    try:
+        start = interval.start.replace(year=interval.start.year + years)
+        return Interval(start=start, end=interval.end.replace(year=interval.end.year + years))
+    except ValueError:  # 29 February
+        return None
 
 
 def matching(interval: Interval, told: Sequence[TimeMention]) -> TimeMention | None:

@@ -21,6 +21,9 @@ _ORDINALS = {
 }  # fmt: skip
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
 
+NUMBER_WORDS = frozenset([*_WORDS, *_ORDINALS, *_SCALES, "dozen"])
+"""English words that are numbers."""
+
 _WORD = "|".join((*_WORDS, *_ORDINALS))
 _ROUND = "|".join(_SCALES)
 _SCALE = f"{_ROUND}|dozen"
@@ -42,9 +45,12 @@ _HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
 _HAN_SCALES = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
 _HAN = re.compile(r"[零〇一二两兩三四五六七八九十百千万萬亿億]+")
 _MEASURE = re.compile(
-    r"[ ]?(?:多|几|来)?(?:个|人|年|月|天|日|岁|次|块|元|公里|里|小时|分钟|秒|名|位|本|件|只|台|斤|杯|张|家|套|间|层|点|"
-    r"号|周|星期|遍|条|份|辆|部|场|门|篇|页|米|厘米|克|公斤|种|倍|届|路|班|楼|期|季|集|首|颗|瓶|箱|把|双|顿|趟|座|款|轮|折|成|万|亿)"
+    r"[ ]?[多几来余]?(?:个|人|口|年|天|日|岁|次|块|元|毛|角|公里|里|小时|分钟|分|秒|名|位|本|册|件|只|头|台|斤|吨|杯|"
+    r"张|家|套|间|层|点|号|周|星期|遍|条|份|辆|部|场|门|篇|页|米|厘米|克|公斤|种|倍|届|路|班|楼|期|季|集|首|颗|棵|朵|瓶|箱|盒|把|双|顿|"
+    r"趟|座|款|轮|折|成|度|盘|笔|根|段|项|组|队|支|艘|架|亩|平|晚|世纪|万|亿)"
 )
+_IN_WEEK = re.compile(r"(?:周|星期|礼拜)\Z")
+_POINT = re.compile(r"点([零〇一二三四五六七八九]+)(?![分钟零〇一二三四五六七八九])")
 _SHORT = {"k": 1000, "m": 10**6, "w": 10**4}
 
 
@@ -53,7 +59,7 @@ class Number:
     """A number in a text: where it stands and what it is worth.
 
     `is_plain` is False for words that need not be a number at all ("one", 一 in 一些): such a number is evidence, but
-    nothing that has to be proved.
+    nothing that has to be proved. Of two or more Chinese numerals, 四百六 is 460, as it is said.
     """
 
     start: int
@@ -136,13 +142,19 @@ def _spelt(text: str) -> Iterator[Number]:
 
 
 def _han(text: str) -> Iterator[Number]:
+    end = 0
     for match in _HAN.finditer(text):
         value = _han_value(match[0])
-        if value is None:
+        if value is None or match.start() < end:
             continue
         measured = _MEASURE.match(text, match.end()) is not None
-        plain = (len(match[0]) > 1 and measured) or (measured and value not in (0, 1) and match[0] not in "十百千万亿")
-        yield Number(*match.span(), str(value), is_plain=plain)
+        if not measured and (_IN_WEEK.search(text, 0, match.start()) or text[match.end() : match.end() + 1] == "月"):
+            continue  # a day of the week or a month is no number of anything
+        end, written = match.end(), str(value)
+        if point := _POINT.match(text, end):
+            end, written = point.end(), f"{value}.{''.join(str(_HAN_DIGITS[sign]) for sign in point[1])}"
+        plain = len(match[0]) > 1 or (value not in (0, 1) and match[0] not in "百千万亿")
+        yield Number(match.start(), end, written, is_plain=plain)
 
 
 def _han_value(text: str) -> int | None:
@@ -159,7 +171,13 @@ def _han_value(text: str) -> int | None:
             if not whole and not total:
                 return None
             total, section, current = (total + whole) * _HAN_SCALES[sign], 0, 0
-    return total + section + current
+    return total + section + current * _last_scale(text)
+
+
+def _last_scale(text: str) -> int:
+    """What the last numeral counts where its unit is left unsaid: 三万五 is 35,000."""
+    unit = (_HAN_UNITS | _HAN_SCALES).get(text[-2:-1], 1)
+    return unit // 10 if unit >= 100 and text[-1] in _HAN_DIGITS else 1
 
 
 def _written(value: Decimal) -> str:

@@ -78,7 +78,8 @@ class JobRunner:
         self._options = options or JobOptions()
         self._announced = asyncio.Event()
         self._stopping = False
-        self._slots: list[asyncio.Task[None]] = []
+        self._looking: asyncio.Task[None] | None = None
+        self._running: set[asyncio.Task[None]] = set()
 
     def register(self, type_: str, handler: Handler) -> None:
         """Let `handler` do the jobs of a type."""
@@ -87,18 +88,21 @@ class JobRunner:
     async def start(self) -> None:
         """Begin taking jobs, in tasks of the running event loop."""
         self._stopping = False
-        self._slots = [asyncio.create_task(self._work(), name=f"jobs-{n}") for n in range(self._options.slots)]
+        self._looking = asyncio.create_task(self._look(), name="jobs")
 
     async def stop(self) -> None:
         """Take no more jobs and wait for the running ones; those that take too long go back to the queue."""
         self._stopping = True
         self._announced.set()
-        if self._slots:
-            _, late = await asyncio.wait(self._slots, timeout=self._options.stop_seconds)
+        if self._looking is not None:
+            await self._looking
+            self._looking = None
+        running = set(self._running)
+        if running:
+            _, late = await asyncio.wait(running, timeout=self._options.stop_seconds)
             for task in late:
                 task.cancel()
-            await asyncio.gather(*self._slots, return_exceptions=True)
-        self._slots = []
+            await asyncio.gather(*running, return_exceptions=True)
 
     def wake(self) -> None:
         """Look for jobs now. Called from the event loop that runs the worker."""
@@ -107,19 +111,41 @@ class JobRunner:
     async def run_until_idle(self) -> int:
         """Do all jobs that can be taken now, in the caller's task; the number of tries. For tests and commands."""
         tries = 0
-        while await self._run_one():
+        while (job := await self._claimed()) is not None:
+            await self._run(job)
             tries += 1
         return tries
 
-    async def _work(self) -> None:
+    async def _look(self) -> None:
         while not self._stopping:
-            try:
-                found = await self._run_one()
-            except Exception:  # the worker outlives whatever the store is going through
-                _log.exception("looking for jobs failed; trying again")
-                found = False
-            if not found and not self._stopping:
+            job = None
+            if len(self._running) < self._options.slots:
+                try:
+                    job = await self._claimed()
+                except Exception:  # the worker outlives whatever the store is going through
+                    _log.exception("looking for jobs failed; trying again")
+            if job is None:
                 await self._wait()
+                continue
+            task = asyncio.create_task(self._run_safely(job), name=f"slot-{job.operation_id}")
+            self._running.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        self._announced.set()  # there is a free slot
+
+    async def _claimed(self) -> Operation | None:
+        if not self._handlers:
+            return None
+        types = tuple(self._handlers)
+        return await self._store.claim_operation(types, self._clock.now(), self._options.lease_seconds)
+
+    async def _run_safely(self, job: Operation) -> None:
+        try:
+            await self._run(job)
+        except Exception:  # it is taken up again when its lease ends
+            _log.exception("the outcome of job %s could not be kept", job.operation_id)
 
     async def _wait(self) -> None:
         with contextlib.suppress(TimeoutError):
@@ -127,13 +153,7 @@ class JobRunner:
         if not self._stopping:
             self._announced.clear()
 
-    async def _run_one(self) -> bool:
-        if not self._handlers:
-            return False
-        types = tuple(self._handlers)
-        job = await self._store.claim_operation(types, self._clock.now(), self._options.lease_seconds)
-        if job is None:
-            return False
+    async def _run(self, job: Operation) -> None:
         work = asyncio.create_task(self._do(job), name=f"job-{job.operation_id}")
         lease = asyncio.create_task(self._keep_lease(job), name=f"lease-{job.operation_id}")
         try:
@@ -150,7 +170,6 @@ class JobRunner:
             raise
         finally:
             await _ended(work, lease)
-        return True
 
     async def _do(self, job: Operation) -> None:
         if job.attempts > self._options.max_attempts:

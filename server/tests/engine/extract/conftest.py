@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hindsight_server.adapters.extract import names_in, opens_sentences
+from hindsight_server.adapters.extract import opens_sentences
 from hindsight_server.engine.extract import Distiller
 from hindsight_server.engine.language import LanguageModel, ModelOptions
 from hindsight_server.ports.llm import ChatRequest
@@ -29,7 +29,7 @@ class Reading:
 
 def distiller(provider: ScriptedProvider, **options: Any) -> Distiller:
     limits = ModelOptions(**{"max_retries": 0, "backoff_seconds": 0.0, **options})
-    return Distiller(LanguageModel(provider, limits), ordinary=opens_sentences, names_in=names_in)
+    return Distiller(LanguageModel(provider, limits), ordinary=opens_sentences)
 
 
 @pytest.fixture

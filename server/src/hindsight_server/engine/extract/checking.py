@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC
 from functools import cached_property
 
 from hindsight_server.domain.grounding import Evidence, Ordinary, content_words, fold
 from hindsight_server.domain.grounding_times import (
+    as_claimed,
     claimed,
     happened,
+    is_date,
     matching,
     quoted,
     times_told,
@@ -27,9 +30,6 @@ from hindsight_server.engine.extract.passages import Line, Passage
 from hindsight_server.engine.extract.types import Dropped
 from hindsight_server.ports.extractor import ExtractionOptions
 
-NamesIn = Callable[[str], Iterable[str]]
-"""The names in a text, found by rules."""
-
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _AGENT_ROLES = frozenset({"assistant", "tool"})
 _OWN = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|me|my|mine|we|our|us)\b|我", re.IGNORECASE)
@@ -44,7 +44,6 @@ class Source:
     extraction: Extraction
     options: ExtractionOptions
     ordinary: Ordinary
-    names_in: NamesIn
 
     @cached_property
     def document(self) -> Evidence:
@@ -95,9 +94,9 @@ class PassageCheck:
         self._source = source
         self._passage = passage
         self._ordered = [gives_orders(line.text) for line in passage.lines]
-        usable = [line for line, orders in zip(passage.lines, self._ordered, strict=True) if not orders]
+        usable = ["" if orders else line.text for line, orders in zip(passage.lines, self._ordered, strict=True)]
         self.evidence = Evidence(
-            words=[line.text for line in usable],
+            words=usable,
             names=[passage.before, *known],
             speakers=source.speakers,
             wider=source.document,
@@ -140,7 +139,7 @@ class PassageCheck:
         shares = [len(said & words) for words in self._line_words]
         best = max(range(len(shares)), key=lambda at: (shares[at], -at))
         at = fact.line - 1
-        return at if 0 <= at < len(shares) and 2 * shares[at] >= shares[best] and shares[at] else best
+        return at if 0 <= at < len(shares) and 2 * shares[at] >= shares[best] else best
 
     @cached_property
     def _line_words(self) -> list[set[str]]:
@@ -154,37 +153,35 @@ class PassageCheck:
         line = self._passage.lines[at]
         if self._ordered[at]:
             return Dropped("orders", fact.what)
-        problem = self._problem(fact.what, line, fact.entities, checked) or self._wrong_speaker(fact, line)
+        problem = self._problem(fact.what, at, fact.entities, checked) or self._wrong_speaker(fact, line)
         if problem is None and fact.who and self._missing_name(fact.who, fact.entities, checked) is not None:
             problem = "name"
         if problem is not None:
             return Dropped(problem, fact.what)
-        mention = self._mention(fact, at)
-        if (fact.start or fact.time_words) and not _agrees(fact, mention, line):
-            checked.dropped.append(Dropped("part_date", fact.time_words or fact.start))
-        text = self._text(fact, line, happened(mention), checked)
-        return self._made(fact, line, text, happened(mention))
+        occurred = self._occurred(fact, at, checked)
+        text = self._text(fact, at, occurred, checked)
+        return self._made(fact, line, text, occurred)
 
     def _problem(
-        self, text: str, line: Line, entities: Sequence[EntityMention], checked: Checked, *, optional: bool = False
+        self, text: str, at: int, entities: Sequence[EntityMention], checked: Checked, *, optional: bool = False
     ) -> str | None:
         """What of a text the lines don't bear out; None when they bear it all out."""
         if self._missing_name(text, entities, checked) is not None:
             return "name"
-        times = times_told(text, line.turn.timestamp)
-        if untold(text, line.turn.timestamp, self._all_told) is not None:
+        said = self._passage.lines[at].turn.timestamp
+        if untold(text, said, self._all_told) is not None:
             return "date"
-        if self.evidence.missing_number(text, [(mention.start, mention.end) for mention in times]) is not None:
+        dates = [(one.start, one.end) for one in times_told(text, said) if is_date(one, said)]
+        if self.evidence.missing_number(text, at, dates) is not None:
             return "number"
-        if not self.evidence.shares_words(text) and not (optional and times):
+        if self.evidence.foreign_words(text) is not None:
+            return "words"
+        if not self.evidence.shares_words(text) and not (optional and dates):
             return "words"
         return None
 
     def _missing_name(self, text: str, entities: Sequence[EntityMention], checked: Checked) -> str | None:
-        names = [mention.name for mention in entities]
-        if _CJK.search(text):
-            names += self._source.names_in(text)
-        missing = self.evidence.missing_name(text, names)
+        missing = self.evidence.missing_name(text, [mention.name for mention in entities])
         if missing is not None:
             checked.missing_names.add(missing)
         return missing
@@ -201,31 +198,51 @@ class PassageCheck:
         said = fold(line.text)
         return "speaker" if any(_stands_in(one, told) and not _stands_in(one, said) for one in others) else None
 
-    def _mention(self, fact: ModelFact, at: int) -> TimeMention | None:
-        """The told time of a fact: the one that its words quote, that its dates mean, or that its sentence names."""
+    def _occurred(self, fact: ModelFact, at: int, checked: Checked) -> Interval | None:
+        """When it happened, worked out by our calendar from words of the passage; the model's date only chooses among
+        the readings that those words have."""
         line = self._passage.lines[at]
-        for told in (self._told[at], self._all_told):
+        said = line.turn.timestamp
+        interval = claimed(fact.start, fact.end, said.tzinfo if said and said.tzinfo else UTC)
+        mention = self._mention(fact, at, interval)
+        words = fact.time_words if fold(fact.time_words) in fold(line.text) else ""
+        if interval is not None and (mention is None or matching(interval, [mention]) is None):
+            read = as_claimed(interval, words, mention, said)
+            if read is not None:
+                return read
+            checked.dropped.append(Dropped("part_date", f"{fact.start} {fact.end}".strip()))
+        return happened(mention)
+
+    def _mention(self, fact: ModelFact, at: int, interval: Interval | None) -> TimeMention | None:
+        """The told time of a fact: the one that its words quote, that its dates mean, or that its sentence names."""
+        near = (self._told[at], self._all_told)
+        line = self._passage.lines[at]
+        for told in near:
             if (mention := quoted(fact.time_words, told)) is not None:
                 return mention
-        zone = line.turn.timestamp.tzinfo if line.turn.timestamp else None
-        interval = claimed(fact.start, fact.end, zone) if zone else claimed(fact.start, fact.end)
+        if fact.time_words and fold(fact.time_words) in fold(line.text):
+            # By themselves the words may be plainer than in their sentence.
+            alone = times_told(fact.time_words, line.turn.timestamp)
+            if alone:
+                return alone[0]
         if interval is not None:
-            for told in (self._told[at], self._all_told):
+            for told in near:
                 if (mention := matching(interval, told)) is not None:
                     return mention
         for named in times_told(f"{fact.what} | {fact.when}", line.turn.timestamp):
-            for told in (self._told[at], self._all_told):
+            for told in near:
                 if (mention := matching(named.interval, told)) is not None:
                     return mention
         return None
 
-    def _text(self, fact: ModelFact, line: Line, occurred: Interval | None, checked: Checked) -> str:
+    def _text(self, fact: ModelFact, at: int, occurred: Interval | None, checked: Checked) -> str:
         """The parts that hold, joined; a time is written out where the fact only has a relative one."""
+        line = self._passage.lines[at]
         parts = [fact.what]
         for name, part in (("when", fact.when), ("where", fact.where), ("who", fact.who), ("why", fact.why)):
             if not part:
                 continue
-            problem = self._problem(part, line, (), checked, optional=name == "when")
+            problem = self._problem(part, at, (), checked, optional=name == "when")
             relative = name == "when" and any(one.is_relative for one in times_told(part, line.turn.timestamp))
             if problem is not None:
                 checked.dropped.append(Dropped(f"part_{problem}", part))
@@ -311,14 +328,6 @@ def annotated(facts: Sequence[ExtractedFact], checked: Checked) -> list[Extracte
         told = next((one.occurred for one in noted if one.occurred is not None), None)
         made.append(replace(fact, entities=tuple(names.values()), occurred=fact.occurred or told))
     return made
-
-
-def _agrees(fact: ModelFact, mention: TimeMention | None, line: Line) -> bool:
-    if mention is None:
-        return False
-    zone = line.turn.timestamp.tzinfo if line.turn.timestamp else None
-    interval = claimed(fact.start, fact.end, zone) if zone else claimed(fact.start, fact.end)
-    return not fact.start or (interval is not None and matching(interval, [mention]) is not None)
 
 
 def _lies_within(inner: Interval, outer: Interval) -> bool:

@@ -11,7 +11,7 @@ from hindsight_server.domain.grounding import Ordinary
 from hindsight_server.domain.model import ExtractedFact, Extraction, RetainItem
 from hindsight_server.engine.extract.answers import ModelFact, facts_schema, read_facts
 from hindsight_server.engine.extract.asking import messages
-from hindsight_server.engine.extract.checking import Checked, NamesIn, PassageCheck, Source, annotated
+from hindsight_server.engine.extract.checking import Checked, PassageCheck, Source, annotated
 from hindsight_server.engine.extract.passages import Passage, passages
 from hindsight_server.engine.extract.types import ChunkFailure, Distilled, Dropped
 from hindsight_server.engine.language import CallAbout, LanguageModel
@@ -55,7 +55,6 @@ class Distiller:
     Args:
         model: the model to ask; it bounds how many chunks are read at the same time.
         ordinary: whether a lower-case word that begins a sentence with a capital is no name by itself.
-        names_in: the names in a text, found by rules; asked for scripts without capitals.
         aliases: other names of those who are named; None when none are known.
     """
 
@@ -64,12 +63,10 @@ class Distiller:
         model: LanguageModel,
         *,
         ordinary: Ordinary = lambda word: False,
-        names_in: NamesIn = lambda text: (),
         aliases: Aliases | None = None,
     ) -> None:
         self._model = model
         self._ordinary = ordinary
-        self._names_in = names_in
         self._aliases = aliases
 
     async def distil(
@@ -90,7 +87,7 @@ class Distiller:
         """
         outage = outage or Outage()
         wanted = frozenset(fact.chunk_index for fact in extraction.facts)
-        source = Source(item, extraction, options, self._ordinary, self._names_in)
+        source = Source(item, extraction, options, self._ordinary)
         read = await asyncio.to_thread(passages, item, extraction, wanted)
         chunks = await asyncio.gather(*(self._chunk(source, passage, about, outage) for passage in read))
         by_index = {passage.chunk_index: chunk for passage, chunk in zip(read, chunks, strict=True)}
