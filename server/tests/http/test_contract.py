@@ -64,6 +64,8 @@ def test_every_served_operation_answers_as_documented(api: Any, conforms: Confor
     _walk_documents(walk)
     _walk_operations(walk)
     _walk_transfers(walk)
+    _walk_mental_models(walk)
+    _walk_knowledge(walk)
     _walk_forgetting(walk)
     _walk_language(walk)
     assert walk("list_security_events", query="?action=block")["items"] == []
@@ -160,6 +162,44 @@ def _walk_language(walk: Walk) -> None:
     assert {row["status"] for row in walk("test_bank_llm")["operations"]} == {"not_configured"}
     assert walk("list_llm_requests", query="?group=true&call_type=llm")["items"] == []
     assert walk("llm_request_stats", query="?period=30d")["trunc"] == "day"
+
+
+def _walk_mental_models(walk: Walk) -> None:
+    wanted = {"id": "home", "name": "Home", "source_query": "Where did Ann move?", "trigger": {"keep_trace": True}}
+    made = walk("create_mental_model", wanted)
+    _wait(walk, made["operation_id"])
+    model = walk("get_mental_model", mental_model_id="home")
+    assert model["reflect_response"]["based_on"]
+    assert model["reflect_response"]["trace"]["outcome"] == "content_written"
+    listed = walk("list_mental_models", query="?detail=content&limit=1000&exclude_knowledge_pages=true")
+    assert [one["content"] for one in listed["items"]] == [model["content"]]
+    changed = walk("update_mental_model", {"name": "Ann's home", "trigger": {"mode": "delta"}}, mental_model_id="home")
+    assert (changed["name"], changed["trigger"]["keep_trace"]) == ("Ann's home", True)
+    assert walk("dry_run_refresh_mental_model", mental_model_id="home")["current_content"] == model["content"]
+    done = _wait(walk, walk("refresh_mental_model", {"mode": "full"}, mental_model_id="home")["operation_id"])
+    assert (done["mental_model_id"], done["details"]["failure_reason"]) == ("home", None)
+    assert walk("clear_mental_model", mental_model_id="home")["content"] == ""
+    assert walk("get_mental_model_history", mental_model_id="home")[0]["previous_content"] == model["content"]
+    walk("delete_mental_model", mental_model_id="home")
+
+
+def _walk_knowledge(walk: Walk) -> None:
+    folder = walk("create_knowledge_folder", {"name": "People"})["id"]
+    page = {"name": "Carla", "source_query": "What did Carla pay?", "parent_id": folder, "tags": ["type:person"]}
+    made = walk("create_knowledge_page", page)
+    assert any("filter of sources" in warning for warning in made["warnings"])
+    _wait(walk, made["operation_id"])
+    name = made["page_id"]
+    walk("update_knowledge_node", {"tags": [], "trigger": {"fact_types": None}, "parent_id": None}, node_id=name)
+    shown = walk("get_knowledge_page", page_id=name)
+    assert shown["markdown"].startswith("---\nid: ")
+    roots = walk("get_knowledge_base_tree", query="?tags=user:nobody&tags_match=any")["roots"]
+    assert [node["id"] for node in roots] == [name]
+    assert walk("search_knowledge_base", query="?q=Carla")["results"][0]["score"] <= 1
+    paths = [file["path"] for file in walk("export_knowledge_base")["files"]]
+    assert paths == ["index.md", f"{name}.md", f"log/{name}.md"]
+    for node in (name, folder):
+        walk("delete_knowledge_node", node_id=node)
 
 
 def _walk_documents(walk: Walk) -> None:

@@ -74,6 +74,10 @@ def _list_item(operation: Operation) -> shapes.OperationResponse:
         "operation_id": operation.operation_id,
         "operation_type": operation.type,
         "items_count": operation.items_count,
+        "mental_model_id": _mental_model_id(operation),
+        "details": (operation.result or {}).get("details"),
+        "document_id": _document_id(operation),
+        "filename": (operation.result or {}).get("filename"),
         "created_at": iso(operation.created_at) or "",
         "updated_at": iso(operation.updated_at),
         "status": operation.status,
@@ -83,9 +87,16 @@ def _list_item(operation: Operation) -> shapes.OperationResponse:
     }
 
 
+def _document_id(operation: Operation) -> str | None:
+    """The document of an operation that is about one."""
+    documents: list[str] = (operation.result or {}).get("document_ids") or []
+    return documents[0] if len(documents) == 1 else None
+
+
 def _status(operation: Operation, payload: dict[str, Any] | None) -> shapes.OperationStatusResponse:
     result = dict(operation.result or {})
     progress = result.pop("progress", None)
+    details = result.pop("details", None)
     return {
         "operation_id": operation.operation_id,
         "status": cast(_Status, operation.status),
@@ -99,9 +110,17 @@ def _status(operation: Operation, payload: dict[str, Any] | None) -> shapes.Oper
         "retry_count": max(0, operation.attempts - 1),
         "next_retry_at": iso(operation.next_attempt_at),
         "progress": progress,
+        "mental_model_id": _mental_model_id(operation),
+        "details": details,
         "result_metadata": result or None,
         "task_payload": payload,
     }
+
+
+def _mental_model_id(operation: Operation) -> str | None:
+    """Of a refresh; a listing has no payloads, and tells it once something came of it."""
+    found = (operation.result or {}).get("mental_model_id") or (operation.payload or {}).get("mental_model_id")
+    return found if isinstance(found, str) else None
 
 
 HANDLERS = {

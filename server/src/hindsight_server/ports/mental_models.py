@@ -91,7 +91,12 @@ class MentalModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MentalModelChange:
-    """What to set; None leaves a value as it is. `clear` empties the content, and forgets when it was refreshed."""
+    """What to set; None leaves a value as it is.
+
+    Args:
+        clear: empty the content, and forget when it was refreshed.
+        unseen: the model is to be written from other memories than before: it has seen none of them.
+    """
 
     name: str | None = None
     source_query: str | None = None
@@ -102,6 +107,7 @@ class MentalModelChange:
     scheduled_at: datetime | None = None
     full_scheduled_at: datetime | None = None
     clear: bool = False
+    unseen: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ _PACKAGE = files("hindsight_server.adapters.sqlite")
 _SQL_FILES = sorted(file.name.removesuffix(".sql") for file in (_PACKAGE / "sql").iterdir())
 # These know no bank: they are about the file, about all banks, or about work of whatever bank.
 _NO_BANK = {
+    "attachments.released",
     "banks.count",
     "banks.list",
     "facts.unencoded",
@@ -32,7 +33,7 @@ _NO_BANK = {
 _WHOLE_BANK = {
     *("mental_models.list", "mental_models.any_in_bank", "mental_models.nodes", "mental_models.first_withdrawal"),
     *("mental_models.last_withdrawal", "mental_models.below", "mental_models.node_of_name"),
-    "directives.list",
+    *("attachments.drawn", "directives.list"),
     *("banks.facts_by_type", "banks.count_documents", "banks.count_entity_links", "banks.operations_by_status"),
     *("banks.count_facts", "documents.chunks_lost_facts", "documents.count", "documents.list", "documents.tag_sets"),
     *("entities.count", "entities.list", "entities.count_tagged", "entities.list_tagged", "facts.seqs_of_type"),

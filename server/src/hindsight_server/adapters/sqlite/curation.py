@@ -23,6 +23,7 @@ from hindsight_server.adapters.sqlite.scoping import rescope
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, to_json, to_micros
+from hindsight_server.adapters.sqlite.withdrawing import note_withdrawn
 from hindsight_server.domain.model import Fact, FactState
 from hindsight_server.ports.records import FLAG_PENDING, FactChange
 
@@ -93,6 +94,8 @@ def update_fact(connection: apsw.Connection, bank_id: str, fact_id: str, change:
         raise no_fact(bank_id, fact_id)
     seq, state, flags, mentioned_at, created_at = row
     before, after = FactState(state), change.state or FactState(state)
+    if change.text is not None or after is FactState.INVALIDATED:
+        note_withdrawn(session, [seq], edited=True)
     forget_what_rests_on(session, [seq])
     if before is not FactState.INVALIDATED:
         remove_postings(connection, bank_id, [(seq, _terms(session, seq))])

@@ -18,6 +18,7 @@ from hindsight_server.adapters.sqlite.resting import take_observations, wait_ane
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, to_json, to_micros
+from hindsight_server.adapters.sqlite.withdrawing import note_withdrawn
 from hindsight_server.domain.model import FactState
 from hindsight_server.ports.embedder import Encoding
 from hindsight_server.ports.records import FLAG_PENDING, FLAG_QUESTION, FLAG_TIME_EXPRESSION, FactWrite
@@ -98,6 +99,7 @@ def remove_rows(session: BankSession, seqs: Iterable[int]) -> int:
     rows = _rows_to_remove(session, seqs)
     if not rows:
         return 0
+    note_withdrawn(session, [row[0] for row in rows])
     recallable = [(seq, from_json(terms)) for seq, state, _, terms in rows if state != FactState.INVALIDATED]
     remove_postings(session.connection, session.bank_id, recallable)
     remove_mentions(session, [(number, seq) for seq, _, entities, _ in rows for number in from_json(entities)])

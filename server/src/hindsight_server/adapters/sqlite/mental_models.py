@@ -142,6 +142,8 @@ def change_model(
     }
     model = replace(model, **named, updated_at=now)
     write_definition(connection, model)
+    if change.unseen:
+        connection.execute(sql("mental_models.unseen"), (bank_id, mental_model_id))
     if change.clear:
         _keep_version(connection, model, "cleared", now)
         emptied = replace(model, version=model.version + 1)

@@ -7,11 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hindsight_server.domain.grounding import Evidence
+from hindsight_server.domain.grounding import Evidence, content_words
+from hindsight_server.domain.numerals import find_numbers, readings
 from hindsight_server.domain.pages.text import PageText, Section, level_of, one_line, rendered, settled
 
 KINDS = ("add_section", "append", "replace_section", "set_heading", "remove_section")
 MOST_EDITS = 40
+_LEAST_KEPT = 0.5  # of the words of content of a section that is replaced
+_ENDED = re.compile(
+    r"\b(?:no longer|not|never|no more|any ?more|stop(?:s|ped)?|quit|end(?:s|ed)?|cancel(?:s|led|ed)?|instead|"
+    r"since|now|moved|left|sold|lost|chang(?:e[sd]?|ing)|switch(?:es|ed)?|replac(?:e[sd]?|ing)|until|formerly|used to|"
+    r"gave up|given up|over|wrong|false|mistake(?:n)?|died|closed|broke|divorced|retired|\w+n['’]t)\b"
+    r"|不再|没有|不是|停止|结束|取消|改为|改成|换成|搬到|离开|卖掉|错了|以前|现在|已经不",
+    re.IGNORECASE,
+)
 _LIST_MARK = re.compile(r"(?m)^[ \t]*(?:\d{1,3}[.)]|[-*+])[ \t]")
 
 EDITS_SCHEMA: dict[str, Any] = {
@@ -80,9 +89,10 @@ class _Refused(Exception):
 def edited(page: PageText, edits: Sequence[Any], rules: EditRules) -> Edited:
     """A page with the edits done that pass the rules, one after another.
 
-    An edit must name a kind and sections that there are, must cite proofs of the list, may state no number
-    and no name that is neither in its proofs nor in the section before, must share a word with its proofs, and may not
-    make the page longer than allowed. All edits together remove at most half of the sections, and never all.
+    An edit must name a kind and sections that there are, must cite proofs of the list, may state no number and no name
+    that is neither in its proofs nor in the section before, must share a word with its proofs, and may not make the
+    page longer than allowed. What takes words away (a removal, or a replacement that keeps less than half of them) must
+    cite a memory that says that something ended or changed. All edits together remove at most half of the sections.
 
     Args:
         edits: what a model answered, of any shape.
@@ -152,6 +162,7 @@ def _on_section(
     kind = edit["kind"]
     if kind == "remove_section":
         _check_related(f"{section.heading}\n{section.text}", proofs)
+        _check_ends(proofs)
         return page.without({section.section_id})
     # What stays of the old words rests on the old proofs, and nobody can tell how much of them stays.
     # A section that cites nothing rests on everything, and goes on doing so.
@@ -167,6 +178,8 @@ def _on_section(
     if not text:
         raise _Refused("the words are empty; remove_section takes a section away")
     _check_grounds(text, proofs, before)
+    if kind == "replace_section" and _share_kept(section.text, text) < _LEAST_KEPT:
+        _check_ends(proofs)
     if kind == "append":
         text = settled(f"{section.text}\n\n{text}")
     return page.with_section(replace(section, text=text, fact_ids=rests_on))
@@ -187,11 +200,28 @@ def _check_grounds(text: str, proofs: list[Proof], before: str) -> None:
     """Refuses names and numbers from nowhere, and words that have nothing to do with the proofs."""
     known = Evidence(words=[*(one.words for one in proofs), before])
     plain = _LIST_MARK.sub("", text)
-    if (number := known.missing_number(plain)) is not None:
-        raise _Refused(f"the number {number[:20]} is in no memory that it cites")
+    values = {value for words in (*(one.words for one in proofs), before) for value in _values(words)}
+    for number in find_numbers(plain):
+        if number.is_plain and values.isdisjoint(readings(number)):
+            raise _Refused(f"the number {plain[number.start : number.end][:20]} is in no memory that it cites")
     if (name := known.missing_name(plain)) is not None:
         raise _Refused(f"the name {name[:40]} is in no memory that it cites")
     _check_related(text, proofs)
+
+
+def _check_ends(proofs: list[Proof]) -> None:
+    """Refuses to take words away on the word of memories that do not say that anything ended or changed."""
+    if not any(_ENDED.search(one.words) for one in proofs):
+        raise _Refused("no memory that it cites says that something ended or changed")
+
+
+def _share_kept(before: str, after: str) -> float:
+    words = content_words(before)
+    return len(words & content_words(after)) / len(words) if words else 1.0
+
+
+def _values(text: str) -> set[str]:
+    return {value for number in find_numbers(text) for value in readings(number)}
 
 
 def _check_related(text: str, proofs: list[Proof]) -> None:

@@ -187,8 +187,8 @@ def attributed(
 ) -> PageText:
     """The page with, for each section that cites nothing, the memories that it shares a telling term with.
 
-    A term tells something when at most a third of the memories have it (two, when there are few). A section that shares
-    none goes on citing nothing.
+    A term tells something when at most a third of the memories have it, and always when one has it. A section that
+    shares none goes on citing nothing.
 
     Args:
         memories: the index terms of each memory that the writer was shown.
@@ -197,7 +197,7 @@ def attributed(
     for terms in memories.values():
         for term in set(terms):
             counts[term] = counts.get(term, 0) + 1
-    most = max(2, len(memories) // 3)
+    most = max(1, len(memories) // 3)
 
     def settle(section: Section) -> Section:
         if section.fact_ids:

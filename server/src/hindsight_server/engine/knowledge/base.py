@@ -21,6 +21,7 @@ from hindsight_server.engine.mental_models.types import (
     SeenModel,
 )
 from hindsight_server.engine.retain.items import check_bank_id
+from hindsight_server.engine.transfer.withdrawal import OnForget, forgetting, no_exports
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.mental_models import KnowledgeNode, MentalModel
 from hindsight_server.ports.records import Operation
@@ -50,9 +51,24 @@ class NodeMove:
 
 
 class KnowledgeBase:
-    """Use cases on the tree of a bank; all raise BankNotFound but those that add, which create the bank."""
+    """Use cases on the tree of a bank; all raise BankNotFound but those that add, which create the bank.
 
-    def __init__(self, store: Store, models: MentalModels, search: PageSearch, clock: Clock) -> None:
+    Args:
+        observations: whether banks get observations by themselves: then pages use these alone, where they name nothing.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        models: MentalModels,
+        search: PageSearch,
+        clock: Clock,
+        *,
+        on_forget: OnForget = no_exports,
+        observations: bool = True,
+    ) -> None:
+        self._default = dict(PAGE_TRIGGER) if observations else {**PAGE_TRIGGER, "fact_types": None}
+        self._on_forget = on_forget
         self._store = store
         self._models = models
         self._search = search
@@ -131,7 +147,8 @@ class KnowledgeBase:
 
     async def delete(self, bank_id: str, node_id: str) -> int:
         """Delete a node and all below it, pages with their mental models; how many nodes went. Raises NotFound."""
-        return await self._store.delete_knowledge_node(bank_id, node_id, self._clock.now())
+        async with forgetting(self._on_forget, bank_id):
+            return await self._store.delete_knowledge_node(bank_id, node_id, self._clock.now())
 
     async def export(self, bank_id: str) -> list[PageFile]:
         """A file of each page, one of its changes, and an index of the tree."""
@@ -148,9 +165,9 @@ class KnowledgeBase:
         try:
             bank = await self._store.get_bank(bank_id)
         except NotFound:
-            return dict(PAGE_TRIGGER)
+            return dict(self._default)
         given: Mapping[str, Any] = bank.config.get(_DEFAULT) or {}
-        trigger = {**PAGE_TRIGGER, **given}
+        trigger = {**self._default, **given}
         if given.get("refresh_cron") and "refresh_after_consolidation" not in given:
             trigger["refresh_after_consolidation"] = False
         return trigger

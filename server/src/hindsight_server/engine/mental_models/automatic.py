@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from hindsight_server.domain.ids import new_id
@@ -24,7 +24,8 @@ class AutomaticRefreshes:
     not tried on every occasion.
     """
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, *, on_job: Callable[[], None] = lambda: None) -> None:
+        self._on_job = on_job
         self._store = store
         self._clock = clock
 
@@ -64,7 +65,9 @@ class AutomaticRefreshes:
         now = self._clock.now()
         until = await self._free_at(model)
         asked = new_refresh(model, now, full=full, until=until if until is not None and until > now else None)
-        return await self._store.queue_refresh(model.bank_id, model.mental_model_id, asked)
+        queued = await self._store.queue_refresh(model.bank_id, model.mental_model_id, asked)
+        self._on_job()
+        return queued
 
     async def _behind(self, bank_id: str, models: Sequence[MentalModel]) -> list[MentalModel]:
         """Those in whose scope something was written that their last refresh, failed or not, has not seen."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -16,6 +17,7 @@ from hindsight_server.ports.llm import Message, Schema, Usage
 from hindsight_server.ports.mental_models import MentalModel
 
 _SCHEMA = Schema(name="page_edits", schema=EDITS_SCHEMA)
+_MARKS = re.compile(r"<(?=\s*/?\s*(?:question|page|memories)\b)", re.IGNORECASE)
 _HEADROOM = 1024  # tokens of an answer beside the words that it may write
 
 
@@ -34,9 +36,9 @@ async def ask_for_edits(
     """
     text = prompt(
         "mental_model_edits.v1",
-        question=data_block("question", model.source_query),
-        page=data_block("page", shown_page(model.content.text)),
-        memories=data_block("memories", "\n".join(_shown(number, fact) for number, fact in enumerate(facts, start=1))),
+        question=_block("question", model.source_query),
+        page=_block("page", shown_page(model.content.text)),
+        memories=_block("memories", "\n".join(_shown(number, fact) for number, fact in enumerate(facts, start=1))),
         max_tokens=str(model.max_tokens),
     )
     limit = model.max_tokens + _HEADROOM
@@ -57,6 +59,11 @@ def shown_page(page: PageText) -> str:
         head = f"[{section.section_id}] {'#' * section.level} {section.heading}".rstrip(" #")
         blocks.append(f"{head}\n{section.text}" if section.text else head)
     return "\n\n".join(blocks)
+
+
+def _block(label: str, text: str) -> str:
+    """A block of data that closes none of the three."""
+    return data_block(label, _MARKS.sub("‹", text))
 
 
 def proof_words(fact: Fact) -> str:

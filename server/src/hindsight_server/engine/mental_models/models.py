@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.domain.ids import new_id
@@ -12,11 +13,11 @@ from hindsight_server.domain.pages.text import rendered
 from hindsight_server.domain.pages.trigger import Trigger, read_trigger
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.domain.text import clean_text
-from hindsight_server.engine.indexing import Indexer
 from hindsight_server.engine.mental_models.automatic import new_refresh
-from hindsight_server.engine.mental_models.refresher import Refresher, make_index
+from hindsight_server.engine.mental_models.refresher import Refresher
 from hindsight_server.engine.mental_models.schedule import check_cron
-from hindsight_server.engine.mental_models.scope import memory_scope, scope_warnings
+from hindsight_server.engine.mental_models.scope import memory_scope, scope_warnings, seen_models
+from hindsight_server.engine.mental_models.trace import trace_of
 from hindsight_server.engine.mental_models.types import (
     LEAST_TOKENS,
     MOST_TOKENS,
@@ -26,7 +27,7 @@ from hindsight_server.engine.mental_models.types import (
     SeenModel,
 )
 from hindsight_server.engine.retain.items import check_bank_id
-from hindsight_server.ports.analyzer import TextAnalyzer
+from hindsight_server.engine.transfer.withdrawal import OnForget, forgetting, no_exports
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.mental_models import KnowledgeNode, MentalModel, MentalModelChange, PageIndex, PageVersion
 from hindsight_server.ports.records import Operation, Page
@@ -42,6 +43,7 @@ class MentalModels:
 
     Args:
         on_job: called after a refresh was queued, so that a worker looks at once.
+        on_forget: told of the bank when words of it are taken away.
 
     Example:
         >>> wanted = MentalModelInput(name="Tea", source_query="What does Ann drink?", mental_model_id="tea")
@@ -52,16 +54,14 @@ class MentalModels:
         self,
         store: Store,
         refresher: Refresher,
-        indexer: Indexer,
-        analyzer: TextAnalyzer,
         clock: Clock,
         *,
         on_job: Callable[[], None] = lambda: None,
+        on_forget: OnForget = no_exports,
     ) -> None:
+        self._on_forget = on_forget
         self._store = store
         self._refresher = refresher
-        self._indexer = indexer
-        self._analyzer = analyzer
         self._clock = clock
         self._on_job = on_job
 
@@ -122,7 +122,12 @@ class MentalModels:
     async def update(
         self, bank_id: str, mental_model_id: str, patch: MentalModelPatch
     ) -> tuple[SeenModel, Operation | None]:
-        """Change what is given; another question queues a refresh. Raises InvalidInput, Conflict for a page's name."""
+        """Change what is given; another question or other memories queue a refresh.
+
+        Raises:
+            InvalidInput: a value can't be used.
+            Conflict: the name of a page is taken in its folder.
+        """
         before = await self._store.get_mental_model(bank_id, mental_model_id)
         trigger = None
         if patch.trigger is not None:
@@ -138,23 +143,26 @@ class MentalModels:
             trigger=trigger,
         )
         now = self._clock.now()
+        is_rescoped = _rescopes(before, change)
+        change = replace(change, unseen=is_rescoped)
         model = await self._store.change_mental_model(bank_id, mental_model_id, change, now)
         if (model.name, model.source_query) != (before.name, before.source_query):
             named = MentalModelChange(index=await self._index(model))
             model = await self._store.change_mental_model(bank_id, mental_model_id, named, now)
         refresh = None
-        if model.source_query != before.source_query or model.tags != before.tags:
+        if model.source_query != before.source_query or is_rescoped:
             refresh = await self._queue(model, full=True)
         return await self._seen(model), refresh
 
     async def delete(self, bank_id: str, mental_model_id: str) -> None:
         """Delete it with its history; a knowledge page goes with its model."""
-        await self._store.delete_mental_model(bank_id, mental_model_id, self._clock.now())
+        async with forgetting(self._on_forget, bank_id):
+            await self._store.delete_mental_model(bank_id, mental_model_id, self._clock.now())
 
     async def clear(self, bank_id: str, mental_model_id: str) -> SeenModel:
         """Empty the content, so that the next refresh writes it anew; what it said is in the history."""
         before = await self._store.get_mental_model(bank_id, mental_model_id)
-        index = await make_index(self._indexer, self._analyzer, before, "")
+        index = await self._refresher.index(before, "")
         change = MentalModelChange(clear=True, index=index)
         return await self._seen(
             await self._store.change_mental_model(bank_id, mental_model_id, change, self._clock.now())
@@ -164,9 +172,10 @@ class MentalModels:
         """Queue a refresh at once; one that waits already is joined."""
         return await self._queue(await self._store.get_mental_model(bank_id, mental_model_id), full=full)
 
-    async def dry_run(self, bank_id: str, mental_model_id: str) -> Refreshing:
-        """What a refresh would come to; nothing is written. Raises ModelError when the model gave nothing to use."""
-        return await self._refresher.compute(await self._store.get_mental_model(bank_id, mental_model_id))
+    async def dry_run(self, bank_id: str, mental_model_id: str) -> tuple[Refreshing, dict[str, Any]]:
+        """What a refresh would come to, and its trace; nothing is written. Raises ModelUnavailable."""
+        run = await self._refresher.compute(await self._store.get_mental_model(bank_id, mental_model_id))
+        return run, trace_of(run, self._clock.now(), with_output=True)
 
     async def history(self, bank_id: str, mental_model_id: str) -> Sequence[PageVersion]:
         """What it said before and refreshes that failed, the newest first."""
@@ -174,13 +183,7 @@ class MentalModels:
 
     async def seen(self, bank_id: str, models: Sequence[MentalModel]) -> Sequence[SeenModel]:
         """Models with whether they are behind their memories, and with advice."""
-        scopes = [await memory_scope(self._store, model) for model in models]
-        wanted = [(model.seen_seq, scope) for model, scope in zip(models, scopes, strict=True)]
-        news = await self._store.scope_news(bank_id, wanted)
-        return [
-            SeenModel(model, is_stale=is_new or model.cut_at is not None)
-            for model, is_new in zip(models, news, strict=True)
-        ]
+        return await seen_models(self._store, bank_id, models)
 
     async def _seen(self, model: MentalModel) -> SeenModel:
         (seen,) = await self.seen(model.bank_id, [model])
@@ -195,7 +198,17 @@ class MentalModels:
         return queued
 
     async def _index(self, model: MentalModel) -> PageIndex:
-        return await make_index(self._indexer, self._analyzer, model, rendered(model.content.text))
+        return await self._refresher.index(model, rendered(model.content.text))
+
+
+def _rescopes(before: MentalModel, change: MentalModelChange) -> bool:
+    """Whether a change has the model written from other memories."""
+
+    def scope(tags: tuple[str, ...], trigger: Trigger) -> tuple[Any, ...]:
+        return tags, trigger.tags_match, trigger.tag_groups, trigger.fact_types
+
+    after = before.tags if change.tags is None else change.tags
+    return scope(before.tags, before.trigger) != scope(after, change.trigger or before.trigger)
 
 
 def _words(text: str, field: str, longest: int) -> str:

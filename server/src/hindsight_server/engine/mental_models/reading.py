@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hindsight_server.domain.pages.text import rendered
-from hindsight_server.engine.mental_models.models import MentalModels
+from hindsight_server.engine.mental_models.scope import seen_models
 from hindsight_server.engine.mental_models.search import PageSearch
 from hindsight_server.engine.reflect.sources import MentalModelScope, MentalModelText
 from hindsight_server.ports.mental_models import MentalModel
@@ -15,9 +15,8 @@ from hindsight_server.ports.store import Store
 class MentalModelReader:
     """Searches and reads the mental models of banks that say something."""
 
-    def __init__(self, store: Store, models: MentalModels, search: PageSearch) -> None:
+    def __init__(self, store: Store, search: PageSearch) -> None:
         self._store = store
-        self._models = models
         self._search = search
 
     async def any_mental_model(self, bank_id: str, scope: MentalModelScope) -> bool:
@@ -55,5 +54,5 @@ class MentalModelReader:
                 fresh=not seen.is_stale,
                 updated_at=seen.model.last_refreshed_at,
             )
-            for seen in await self._models.seen(bank_id, models)
+            for seen in await seen_models(self._store, bank_id, models)
         ]

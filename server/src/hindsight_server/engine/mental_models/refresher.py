@@ -100,6 +100,12 @@ class Refresher:
         run.duration_seconds = time.perf_counter() - started
         return run
 
+    async def index(self, model: MentalModel, words: str) -> PageIndex:
+        """What a model that says `words` is found by; its name and question are looked at when it is searched for."""
+        text = f"{model.name}\n{model.source_query}\n{words}"[:_ENCODED_CHARACTERS]
+        (encoding,) = await self._indexer.encode([text])
+        return PageIndex(terms=Counter(self._analyzer.index_terms(words)), encoding=encoding)
+
     def _choose_mode(self, run: Refreshing) -> None:
         """A delta needs a page that answers the same question, and a model that edits it."""
         if run.effective != "delta":
@@ -262,7 +268,7 @@ class Refresher:
         words = rendered(text)
         if words == rendered(run.model.content.text):
             run.outcome = kinds.UNCHANGED
-        run.index = await make_index(self._indexer, self._analyzer, run.model, words)
+        run.index = await self.index(run.model, words)
 
     def _failed(self, run: Refreshing, problem: HindsightServerError) -> None:
         _log.warning(
@@ -289,13 +295,6 @@ class Refresher:
 
     def _terms(self, section: Section) -> set[str]:
         return set(self._analyzer.index_terms(f"{section.heading}\n{section.text}"))
-
-
-async def make_index(indexer: Indexer, analyzer: TextAnalyzer, model: MentalModel, words: str) -> PageIndex:
-    """What a model that says `words` is found by; its name and question are looked at when it is searched for."""
-    text = f"{model.name}\n{model.source_query}\n{words}"[:_ENCODED_CHARACTERS]
-    (encoding,) = await indexer.encode([text])
-    return PageIndex(terms=Counter(analyzer.index_terms(words)), encoding=encoding)
 
 
 def _observation_options(model: MentalModel) -> dict[str, Any]:

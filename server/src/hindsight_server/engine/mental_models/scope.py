@@ -1,8 +1,11 @@
-"""Which memories a mental model is written from, and the advice when these are none."""
+"""Which memories a mental model is written from, whether it is behind them, and advice when there are none."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hindsight_server.domain.pages.trigger import scope_filter
+from hindsight_server.engine.mental_models.types import SeenModel
 from hindsight_server.engine.tag_resolution import resolved_tags
 from hindsight_server.ports.mental_models import MemoryScope, MentalModel, ScopeMark
 from hindsight_server.ports.store import Store
@@ -12,6 +15,17 @@ async def memory_scope(store: Store, model: MentalModel) -> MemoryScope:
     """The scope of a model, with tags that are meant though spelled differently. Raises BankNotFound."""
     tags = await resolved_tags(store, model.bank_id, scope_filter(model.tags, model.trigger))
     return MemoryScope(fact_types=model.trigger.fact_types or None, tags=tags)
+
+
+async def seen_models(store: Store, bank_id: str, models: Sequence[MentalModel]) -> list[SeenModel]:
+    """Models with whether something was written in their scopes that they have not seen, or taken out of them."""
+    scopes = [await memory_scope(store, model) for model in models]
+    wanted = [(model.seen_seq, scope) for model, scope in zip(models, scopes, strict=True)]
+    news = await store.scope_news(bank_id, wanted)
+    return [
+        SeenModel(model, is_stale=is_new or model.cut_at is not None)
+        for model, is_new in zip(models, news, strict=True)
+    ]
 
 
 def scope_warnings(model: MentalModel, mark: ScopeMark) -> tuple[str, ...]:

@@ -69,6 +69,9 @@ SET seen_seq = 0, failed_seq = NULL, last_refreshed_at = NULL, last_memory_seen_
     last_refresh_failed_at = NULL, last_full_refreshed_at = NULL
 WHERE bank_id = ? AND mental_model_id = ?
 
+-- name: unseen
+UPDATE mental_models SET seen_seq = 0, failed_seq = NULL WHERE bank_id = ? AND mental_model_id = ?
+
 -- name: set_refresh
 UPDATE mental_models SET refresh_id = ? WHERE bank_id = ? AND mental_model_id = ?
 
