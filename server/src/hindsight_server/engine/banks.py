@@ -56,6 +56,7 @@ class Banks:
     Args:
         defaults: settings of banks that set none themselves, where the server was given any.
         has_model: whether a language model extracts facts.
+        reflects: whether one answers questions.
 
     Example:
         >>> bank = await banks.put("ann", BankInput(config={"disposition_empathy": 5}))
@@ -71,8 +72,10 @@ class Banks:
         *,
         on_forget: OnForget = no_exports,
         has_model: bool = False,
+        reflects: bool = False,
     ) -> None:
         self._has_model = has_model
+        self._reflects = reflects
         self._on_forget = on_forget
         self._defaults = defaults or {}
         self._store = store
@@ -133,7 +136,8 @@ class Banks:
     def _config(self, bank: Bank) -> BankConfig:
         overrides = dict(bank.config)
         resolved = settings.resolve({**self._defaults, **overrides})
-        return BankConfig(bank.bank_id, resolved, overrides, settings.not_applied(overrides, has_model=self._has_model))
+        idle = settings.not_applied(overrides, has_model=self._has_model, reflects=self._reflects)
+        return BankConfig(bank.bank_id, resolved, overrides, idle)
 
     async def _save(self, bank_id: str, given: BankInput) -> Bank:
         wanted = {name: value for name, value in given.config.items() if value is not None}

@@ -15,6 +15,7 @@ from hindsight_server.domain.defence.policy import read_policy
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.domain.labels import check_labels
 from hindsight_server.domain.observation_settings import check_default_scopes, check_limits, check_strategies
+from hindsight_server.engine import reflect_options
 from hindsight_server.ports.extractor import ExtractionOptions
 
 CUSTOM = "custom"
@@ -128,6 +129,10 @@ _READ_BY_MODEL = frozenset(
     {"retain_mission", "retain_custom_instructions", "observations_mission", "consolidation_source_facts_max_tokens"}
     | {"consolidation_source_facts_max_tokens_per_observation"}
 )
+_READ_BY_REFLECT = frozenset(
+    {"reflect_mission", reflect_options.SETTING, "reflect_source_facts_max_tokens"}
+    | {name for name in CONFIG_KEYS if name.startswith("disposition_")}
+)
 
 
 def normalised_key(key: str) -> str:
@@ -166,13 +171,15 @@ def resolve(overrides: Mapping[str, Any]) -> dict[str, Any]:
     return resolved
 
 
-def not_applied(overrides: Mapping[str, Any], *, has_model: bool = False) -> tuple[str, ...]:
+def not_applied(overrides: Mapping[str, Any], *, has_model: bool = False, reflects: bool = False) -> tuple[str, ...]:
     """Overrides that are kept but change nothing in this server as it runs now.
 
     Args:
         has_model: whether a language model extracts facts.
+        reflects: whether one answers questions.
     """
     applied = _APPLIED | _READ_BY_MODEL if has_model else _APPLIED
+    applied = applied | _READ_BY_REFLECT if reflects else applied
     names = set(overrides) - applied
     if not has_model and _is_custom(overrides):
         names.add("retain_extraction_mode")
@@ -264,6 +271,8 @@ def _check(name: str, value: Any, *, has_model: bool) -> None:
         _OBSERVATION_CHECKS[name](value, field)
     if name == "memory_defense":
         read_policy(value, field)
+    if name == reflect_options.SETTING:
+        reflect_options.read_default_options(value, field)
 
 
 _OBSERVATION_CHECKS: Mapping[str, Callable[[Any, str], None]] = {

@@ -121,14 +121,14 @@ class AgentLoop:
         name = self._order.next_search() or self._order.widest
         found = await self._call(turn, name, {"query": self._writer.question})
         if said.text:
-            self._talk.add(said.message)
+            self._talk.add_turn(said.message)
         told = f"You did not call a tool, so {name} was asked for you. It brought:\n{found.text}\n\n"
         self._talk.add(Message(role="user", text=f"{told}Call a tool: search on, or give the answer with `done`."))
 
     async def _carry_out(self, turn: int, said: ToolTurn) -> Draft | None:
         """Run what was asked for and tell the model what came of it; an answer that may be given ends the loop."""
         self._state.usable = self._state.bad_arguments = False
-        self._talk.add(said.message)
+        self._talk.add_turn(said.message)
         alone = len(said.requests) == 1
         outcomes = await asyncio.gather(
             *(self._outcome(turn, number, asked, alone=alone) for number, asked in enumerate(said.requests))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
-from hindsight_server.domain.errors import BadModelAnswer, ModelUnavailable
+from hindsight_server.domain.errors import BadModelAnswer, ModelError, ModelUnavailable
 from hindsight_server.engine.language import Answer, CallAbout, LanguageModel, Structured, ToolTurn
 from hindsight_server.engine.reflect.types import ModelCall
 from hindsight_server.ports.llm import Message, Schema, Tool, Usage
@@ -20,8 +21,8 @@ T = TypeVar("T", Answer, Structured, ToolTurn)
 class MeteredModel:
     """Asks a model for one reflect.
 
-    A question that the model did not answer is asked once more, besides the tries that `LanguageModel` makes; one that
-    the provider refuses is not.
+    A question that the model did not answer is asked once more, besides the tries that `LanguageModel` makes. One that
+    the provider refuses is not; prose and objects that can't be read are asked for twice by `LanguageModel` itself.
     """
 
     def __init__(self, model: LanguageModel, about: CallAbout) -> None:
@@ -36,22 +37,23 @@ class MeteredModel:
 
     async def turn(self, scope: str, messages: Sequence[Message], tools: Sequence[Tool], choice: str) -> ToolTurn:
         """One turn with tools."""
-        return await self._timed(
-            scope, lambda: self._model.tool_turn(messages, tools, about=self._about, choice=choice)
-        )
+        ask = partial(self._model.tool_turn, messages, tools, about=self._about, choice=choice)
+        return await self._twice(scope, ask, (ModelUnavailable, BadModelAnswer))
 
     async def complete(self, scope: str, messages: Sequence[Message]) -> Answer:
         """Prose."""
-        return await self._timed(scope, lambda: self._model.complete(messages, about=self._about))
+        return await self._twice(scope, lambda: self._model.complete(messages, about=self._about))
 
     async def structured(self, scope: str, messages: Sequence[Message], schema: Schema) -> Structured:
         """A JSON object."""
-        return await self._timed(scope, lambda: self._model.structured(messages, schema, about=self._about))
+        return await self._twice(scope, lambda: self._model.structured(messages, schema, about=self._about))
 
-    async def _timed(self, scope: str, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _twice(
+        self, scope: str, ask: Callable[[], Awaitable[T]], again: tuple[type[ModelError], ...] = (ModelUnavailable,)
+    ) -> T:
         try:
             return await self._once(scope, ask)
-        except (ModelUnavailable, BadModelAnswer) as problem:
+        except again as problem:
             _log.warning("reflect asks model %r once more (%s)", self._model.name, type(problem).__name__)
             return await self._once(scope, ask)
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from hindsight_server.ports.llm import Message
+
+_LONGEST = 40_000  # characters of the model's own text, or of the arguments of one call
+_CUT = "{}"
 
 
 class Talk:
@@ -27,6 +31,15 @@ class Talk:
     def full(self) -> bool:
         """Whether it has grown beyond what the model is asked to read."""
         return self.tokens > self._most
+
+    def add_turn(self, message: Message) -> None:
+        """The model's own turn; what it wrote beyond all measure is not shown to it again."""
+        asked = tuple(
+            replace(request, arguments={}, raw=_CUT) if len(request.raw) > _LONGEST else request
+            for request in message.tool_requests
+        )
+        text = message.text if len(message.text) <= _LONGEST else message.text[:_LONGEST] + " …"
+        self.add(replace(message, text=text, tool_requests=asked))
 
     def add(self, *messages: Message) -> None:
         for message in messages:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hindsight_server.domain.errors import QuestionTooLong, ReflectFailed
+from hindsight_server.domain.errors import AnswerTooLong, BadModelAnswer, ModelError, QuestionTooLong, ReflectFailed
 from hindsight_server.engine.language.prompts import data_block, prompt
 from hindsight_server.engine.reflect.evidence import (
     Citations,
@@ -21,6 +23,9 @@ from hindsight_server.engine.reflect.instructions import Instructions
 from hindsight_server.engine.reflect.metered import MeteredModel
 from hindsight_server.ports.llm import Message, Schema
 
+_log = logging.getLogger(__name__)
+
+_CUT_OFF = "The model's answer was cut off by its limit of tokens."
 _SHARE = 0.7  # of the context that evidence may take; the rest is for instructions, the question and the answer
 _FEWEST_TOKENS = 1000  # a part that is still too long for the model at this size is the model's own failure
 _WORDS_A_TOKEN = 0.75
@@ -62,7 +67,7 @@ class Writer:
         bare, names = without_marks(text)
         ids = [model_id for model_id in evidence.mental_models if f"[{model_id}]" in bare]
         for model_id in ids:
-            bare = bare.replace(f"[{model_id}]", "")
+            bare = re.sub(rf"[ \t]*\[{re.escape(model_id)}\]", "", bare)
         return Draft(text=bare.strip(), citations=evidence.cited(names, ids))
 
     async def shortened(self, answer: str, most: int) -> str:
@@ -74,8 +79,13 @@ class Writer:
             raise ReflectFailed("The model's answer is too long to be read again, and nothing of it can be trusted.")
         wanted = {"words": str(max(1, int(most * _WORDS_A_TOKEN))), "tokens": str(max(1, most))}
         system = self.instructions.system("reflect_shorten.v1", **wanted)
-        said = await self.model.complete("shorten", [system, Message(role="user", text=data_block("answer", answer))])
-        usable = said.text.strip() and not said.truncated and self.count_tokens(said.text) < tokens
+        asked = Message(role="user", text=data_block("answer", answer))
+        try:
+            said = await self.model.complete("shorten", [system, asked])
+        except ModelError:  # the answer is there, and only longer than was wanted
+            _log.warning("an answer could not be shortened", exc_info=True)
+            return answer
+        usable = not said.truncated and self.count_tokens(said.text) < tokens
         return without_marks(said.text)[0].strip() if usable else answer
 
     async def structured(self, answer: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -107,18 +117,23 @@ class Writer:
                 raise ReflectFailed("The evidence is too long for the model, and its notes do not make it shorter.")
             evidence = shorter
         system = self.instructions.system("reflect_final.v1")
-        said = await self.model.complete("final", [system, self._asked(evidence or "(nothing was found)")])
-        if said.truncated:
-            raise ReflectFailed("The model's answer was cut off by its limit of tokens.")
-        return said.text
+        return await self._whole("final", [system, self._asked(evidence or "(nothing was found)")])
 
     async def _notes(self, number: int, part: str) -> str:
-        said = await self.model.complete(
-            f"notes_{number}", [self.instructions.system("reflect_notes.v1"), self._asked(part)]
-        )
-        if said.truncated or not said.text.strip():
-            raise ReflectFailed("The model gave no notes of a part of the evidence.")
-        return said.text.strip()
+        system = self.instructions.system("reflect_notes.v1")
+        return await self._whole(f"notes_{number}", [system, self._asked(part)])
+
+    async def _whole(self, scope: str, messages: Sequence[Message]) -> str:
+        """What the model writes, whole and not empty. Raises ReflectFailed."""
+        try:
+            said = await self.model.complete(scope, messages)
+        except BadModelAnswer:
+            raise ReflectFailed("The model gave an empty answer.") from None
+        except AnswerTooLong:
+            raise ReflectFailed(_CUT_OFF) from None
+        if said.truncated:
+            raise ReflectFailed(_CUT_OFF)
+        return said.text
 
     def _asked(self, evidence: str) -> Message:
         question = self.instructions.question(self.question)
