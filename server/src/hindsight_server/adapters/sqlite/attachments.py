@@ -14,7 +14,7 @@ from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, to_json
 from hindsight_server.domain import attachments as domain
-from hindsight_server.domain.attachments import ID_DIGITS, Attachment
+from hindsight_server.domain.attachments import ID_DIGITS, Attachment, ids_in
 from hindsight_server.domain.errors import Conflict, NotFound
 from hindsight_server.domain.ids import content_hash
 from hindsight_server.domain.model import UpdateMode
@@ -166,6 +166,11 @@ def rewrite_text(session: BankSession, document: DocumentWrite, part: int) -> No
         return
     connection, key = session.connection, (session.bank_id, document.document_id)
     connection.execute(sql("forgetting.set_part"), (document.text, *key, part))
+    left = {one.attachment_id for one in document.attachments}
+    dropped = [(*key, one) for one in ids_in(waited_text(document)) if one not in left]
+    if dropped:
+        connection.executemany(sql("attachments.drop"), dropped)
+        connection.execute(sql("attachments.set_source"), (to_json(dict(document.source)), *key, part))
     texts = [text for _, text, _ in all_rows(connection, "forgetting.parts", key)]
     digest = document.content_hash if len(texts) == 1 else content_hash("\0".join(texts))
     connection.execute(sql("forgetting.changed_document"), (digest, sum(map(len, texts)), session.now, *key))

@@ -101,8 +101,8 @@ class AttachmentReader:
             await self._defender.keep(about.bank_id, events)
         if screened.violations:
             raise Blocked(screened.violations)
-        (read,) = screened.items
-        return read
+        (allowed,) = screened.items
+        return _without_redacted(read, allowed)
 
     async def read(self, attachment: Attachment, data: bytes, about: CallAbout, around: tuple[str, str]) -> str:
         """What stands in an attachment: a table or chart row by row. `around` is the text before and behind it."""
@@ -136,6 +136,20 @@ def _is_picture(attachment: Attachment) -> bool:
     return attachment.kind == "image" or attachment.media_type.startswith("image/")
 
 
+def _without_redacted(read: CheckedItem, allowed: CheckedItem) -> CheckedItem:
+    """The item without those attachments from whose words something was taken: their bytes still show it."""
+    if read.item.content == allowed.item.content:
+        return allowed
+    before, after = read.item.content, allowed.item.content
+    redacted = {
+        there.attachment_id
+        for here, there in zip(regions(before), regions(after), strict=False)
+        if here.inner and (there.inner is None or before[slice(*here.inner)] != after[slice(*there.inner)])
+    }
+    left = tuple(one for one in allowed.item.attachments if one.attachment_id not in redacted)
+    return replace(allowed, item=replace(allowed.item, attachments=left))
+
+
 def _kept(text: str, truncated: bool, model: str) -> str:
     """The lines of a reading. A line that was cut off is left out: half a number is a wrong one."""
     text = text.strip()
@@ -144,5 +158,5 @@ def _kept(text: str, truncated: bool, model: str) -> str:
     if text == _NOTHING:
         return ""
     if not text:
-        raise BadModelAnswer(f"Model '{model}' read nothing in an image. Check that it can see images.")
+        raise BadModelAnswer(f"What model '{model}' read in an image was cut off before its first line was complete.")
     return text

@@ -22,6 +22,12 @@ SET kind = excluded.kind, media_type = excluded.media_type, filename = excluded.
 DELETE FROM document_attachments
 WHERE bank_id = :bank_id AND document_id = :document_id AND attachment_id NOT IN (SELECT value FROM json_each(:kept))
 
+-- name: drop
+DELETE FROM document_attachments WHERE bank_id = ? AND document_id = ? AND attachment_id = ?
+
+-- name: set_source
+UPDATE document_parts SET source = ? WHERE bank_id = ? AND document_id = ? AND part = ?
+
 -- name: draw
 -- A fact whose chunk was kept is not there under the id of the write.
 INSERT INTO fact_attachments (bank_id, fact_id, attachment_id, position)
