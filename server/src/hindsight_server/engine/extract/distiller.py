@@ -15,6 +15,7 @@ from hindsight_server.engine.extract.checking import Checked, PassageCheck, Sour
 from hindsight_server.engine.extract.passages import Passage, passages
 from hindsight_server.engine.extract.types import ChunkFailure, Distilled, Dropped
 from hindsight_server.engine.language import CallAbout, LanguageModel
+from hindsight_server.engine.offload import offloaded
 from hindsight_server.ports.extractor import ExtractionOptions
 from hindsight_server.ports.llm import Usage
 
@@ -22,6 +23,8 @@ Aliases = Callable[[str, Sequence[str]], Awaitable[Iterable[Sequence[str]]]]
 """For a bank and some names: all names of each entity that is known by one of them."""
 
 _FAILURES_IN_A_ROW = 8
+_CHARS = 500  # of content that are as much work to look through as an item of a list is
+_FACT_WORK = 10  # and a fact to check
 
 
 @dataclass(slots=True)
@@ -88,7 +91,8 @@ class Distiller:
         outage = outage or Outage()
         wanted = frozenset(fact.chunk_index for fact in extraction.facts)
         source = Source(item, extraction, options, self._ordinary)
-        read = await asyncio.to_thread(passages, item, extraction, wanted)
+        size = len(item.content) // _CHARS
+        read = await offloaded(size, lambda: passages(item, extraction, wanted))
         chunks = await asyncio.gather(*(self._chunk(source, passage, about, outage) for passage in read))
         by_index = {passage.chunk_index: chunk for passage, chunk in zip(read, chunks, strict=True)}
         usage = Usage()
@@ -157,7 +161,8 @@ class Distiller:
             checks = PassageCheck(source, passage, known)
             return checks.check(given), checks.turns_with_orders
 
-        checked, orders = await asyncio.to_thread(check)
+        size = len(passage.lines) + len(given) + len(source.item.content) // _CHARS
+        checked, orders = await offloaded(size * _FACT_WORK, check)
         if checked.missing_names and self._aliases is not None:
             known = await self._known(source, passage, bank_id, sorted(checked.missing_names))
             if known:

@@ -113,7 +113,14 @@ class Extracting:
 
     async def read(self, parts: Sequence[Part], about: CallAbout, outage: Outage) -> Read:
         """The parts with facts: extracted in worker threads a slice at a time, then read by the model, all at once."""
-        extracted = [one for found in await self._found(parts) for one in found]
+        return await self.distilled([one for found in await self._found(parts) for one in found], about, outage)
+
+    async def extracted(self, parts: Sequence[Part]) -> list[Extracted]:
+        """What the built-in extractor finds in a few parts."""
+        return await asyncio.to_thread(extract, parts, self._extractor, stored_chunks(parts))
+
+    async def distilled(self, extracted: Sequence[Extracted], about: CallAbout, outage: Outage) -> Read:
+        """What the model reads in them, all at once; parts that it is not to read stay as they are."""
         if self.distiller is None or not any(one.part.options.reader for one in extracted):
             return Read(tuple(extracted), (None,) * len(extracted))
         distilled = await asyncio.gather(*(self._distilled(one, about, outage) for one in extracted))

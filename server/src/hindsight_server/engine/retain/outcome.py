@@ -9,8 +9,9 @@ from typing import Any
 
 from hindsight_server.engine.retain.extracting import Prepared
 from hindsight_server.engine.retain.types import RetainOutcome
-from hindsight_server.ports.records import Operation
+from hindsight_server.ports.records import DocumentWrite, Operation
 
+_OF_FAILURES = ("failed_chunks", "failed_facts", "failed_documents", "extraction_error", "progress")
 _COUNTS = ("fact_count", "unencoded_count", "no_fact_documents", "input_tokens", "output_tokens")
 
 
@@ -30,6 +31,7 @@ def result_of(prepared: Prepared) -> dict[str, Any]:
         result["dropped_facts"] = dict(sorted(prepared.dropped.items()))
     if prepared.unread:
         result["failed_chunks"] = sum(one.chunks for one in prepared.unread)
+        result["failed_facts"] = sum(map(_standing_in, documents))
         result["failed_documents"] = list(dict.fromkeys(one.document_id for one in prepared.unread))
         result["extraction_error"] = prepared.unread[0].error
     return result
@@ -44,19 +46,25 @@ def added(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
         result["dropped_facts"] = dict(sorted(dropped.items()))
     failed = list(dict.fromkeys([*before.get("failed_documents", ()), *more.get("failed_documents", ())]))
     if failed:
-        result["failed_chunks"] = before.get("failed_chunks", 0) + more.get("failed_chunks", 0)
+        for name in ("failed_chunks", "failed_facts"):
+            result[name] = before.get(name, 0) + more.get(name, 0)
         result["failed_documents"] = failed
         result["extraction_error"] = before.get("extraction_error") or more.get("extraction_error")
     return result
 
 
 def without_failures(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result whose failed documents are about to be tried again."""
-    return {
-        name: value
-        for name, value in result.items()
-        if name not in ("failed_chunks", "failed_documents", "extraction_error", "progress")
-    }
+    """A result whose failed documents are about to be tried again, without the facts that stand in for theirs."""
+    left = {name: value for name, value in result.items() if name not in _OF_FAILURES}
+    if "fact_count" in left:
+        left["fact_count"] -= result.get("failed_facts", 0)
+    return left
+
+
+def _standing_in(document: DocumentWrite) -> int:
+    """How many facts only repeat the words of chunks that are to be read again."""
+    unread = {chunk.index for chunk in document.chunks if not chunk.complete}
+    return sum(fact.extracted.chunk_index in unread for fact in document.facts)
 
 
 def outcome_of(

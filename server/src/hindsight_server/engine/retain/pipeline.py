@@ -13,13 +13,14 @@ from hindsight_server.engine.extract import Outage
 from hindsight_server.engine.language import CallAbout
 from hindsight_server.engine.retain.extracting import Extracting, Read
 from hindsight_server.engine.retain.outcome import added, result_of
-from hindsight_server.engine.retain.prepare import Part
+from hindsight_server.engine.retain.prepare import Extracted, Part
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.records import Operation, RetainWrite
 from hindsight_server.ports.store import Store
 
 _IN_FLIGHT = 256  # documents that are being read or wait to be stored
 _STORED_AT_ONCE = 32  # documents; encoding so many takes less time than reading them
+_EXTRACTED_AT_ONCE = 16  # documents that are split into chunks in one go
 
 
 class Pipeline:
@@ -61,13 +62,17 @@ class Pipeline:
     async def _read_all(self, operation: Operation, documents: Sequence[Sequence[Part]], outage: Outage) -> None:
         about = CallAbout(bank_id=operation.bank_id, purpose="retain", operation_id=operation.operation_id)
         async with asyncio.TaskGroup() as tasks:
-            for parts in documents:
-                await self._room.acquire()
-                tasks.create_task(self._read(parts, about, outage))
+            for start in range(0, len(documents), _EXTRACTED_AT_ONCE):
+                some = documents[start : start + _EXTRACTED_AT_ONCE]
+                for _ in some:
+                    await self._room.acquire()
+                following = iter(await self._extracting.extracted([part for parts in some for part in parts]))
+                for parts in some:
+                    tasks.create_task(self._read([next(following) for _ in parts], about, outage))
         await self._ready.put(None)
 
-    async def _read(self, parts: Sequence[Part], about: CallAbout, outage: Outage) -> None:
-        await self._ready.put(await self._extracting.read(parts, about, outage))
+    async def _read(self, extracted: Sequence[Extracted], about: CallAbout, outage: Outage) -> None:
+        await self._ready.put(await self._extracting.distilled(extracted, about, outage))
 
     async def _store_all(self, progress: _Progress) -> dict[str, Any]:
         more = True

@@ -70,6 +70,8 @@ class RetainWorker:
             except StaleDocument:
                 if attempt == TRIES:
                     raise
+                told = await self._store.get_operation(operation.bank_id, operation.operation_id)
+                operation = replace(operation, result=told.result if told else None)
         raise AssertionError("unreachable")
 
     async def _waiting_parts(self, operation: Operation) -> list[Part]:
