@@ -6,6 +6,7 @@ when they are first imported.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -225,7 +226,7 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
     from hindsight_server.engine.mental_models.schedule import Ticker
     from hindsight_server.engine.mental_models.search import PageSearch
     from hindsight_server.engine.operations import Operations
-    from hindsight_server.engine.reflect import Reasoning, Reflector
+    from hindsight_server.engine.reflect import Reasoning, ReflectOptions, Reflector
     from hindsight_server.engine.repair import VectorRepair
     from hindsight_server.engine.retain.preview import Previewer
     from hindsight_server.engine.retain.retainer import RETAIN, Retainer
@@ -256,7 +257,17 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
     search = PageSearch(outside.analyzer, outside.embedder)
     reading = MentalModelReader(store, search)
     reasoning = (
-        Reasoning(model=thinker, banks=banks, directives=directives, mental_models=reading)
+        Reasoning(
+            model=thinker,
+            banks=banks,
+            directives=directives,
+            mental_models=reading,
+            options=ReflectOptions(
+                iterations=settings.reflect_max_iterations,
+                wall_seconds=settings.reflect_wall_timeout,
+                context_tokens=settings.reflect_max_context_tokens,
+            ),
+        )
         if thinker is not None
         else None
     )
@@ -294,7 +305,7 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
         defender=defender,
         operations=Operations(store, clock, on_job=jobs.wake),
         tags=Tags(store),
-        templates=Templates(banks),
+        templates=Templates(banks, models, directives),
         transfers=transfers,
         jobs=jobs,
         repair=VectorRepair(store, indexer, clock),
@@ -302,6 +313,7 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
         attached=Attached(store, attaching.keeper),
         uploads=make_uploads(settings.files, attaching, retainer, jobs, clock),
         admission=Admission(settings.recalls_in_flight),
+        reflect_admission=Admission(settings.reflects_in_flight, wait_seconds=math.inf),
         models=outside.models,
         request_log=outside.request_log,
         llm_health=settings.bank_llm_health,

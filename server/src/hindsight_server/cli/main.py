@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hindsight_server.cli import bank, directive, document, entity, memory
+from hindsight_server.cli import bank, directive, document, entity, memory, mental_model, page
 from hindsight_server.cli.output import tolerate_any_output
 from hindsight_server.cli.state import Output, State, give_up
 
@@ -26,6 +26,8 @@ app.add_typer(entity.app, name="entity")
 app.add_typer(bank.app, name="bank")
 app.add_typer(document.app, name="document")
 app.add_typer(directive.app, name="directive")
+app.add_typer(mental_model.app, name="mental-model")
+app.add_typer(page.app, name="page")
 
 URL = "http://127.0.0.1:8888"
 _WITH_VALUE = ("--url", "--api-key", "--output", "-o")
@@ -55,6 +57,18 @@ def serve(
     from hindsight_server.cli.serve import run
 
     run(host=host, port=port, data_dir=data_dir, log_level=log_level)
+
+
+@app.command()
+def doctor(
+    context: typer.Context,
+    data_dir: Annotated[str | None, typer.Option(help="Folder that holds everything the server keeps.")] = None,
+    ask_models: Annotated[bool, typer.Option(help="Ask the configured language models real questions.")] = True,
+) -> None:
+    """Check settings, data folder, embedder and language models; nothing is changed."""
+    from hindsight_server.cli.doctor import run
+
+    run(context.obj, data_dir=data_dir, ask_models=ask_models)
 
 
 @app.command()

@@ -15,6 +15,7 @@ from hindsight_server.domain.defence.policy import read_policy
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.domain.labels import check_labels
 from hindsight_server.domain.observation_settings import check_default_scopes, check_limits, check_strategies
+from hindsight_server.domain.pages.trigger import read_trigger
 from hindsight_server.engine import reflect_options
 from hindsight_server.ports.extractor import ExtractionOptions
 
@@ -115,7 +116,8 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
 }
 
 _APPLIED = frozenset(
-    {"entity_labels", "entities_allow_free_form"}
+    {"mental_model_min_refresh_interval_seconds", "knowledge_page_default_trigger"}
+    | {"entity_labels", "entities_allow_free_form"}
     | {"memory_defense", "retain_extraction_mode", "retain_chunk_size", "retain_default_strategy", "retain_strategies"}
     | {"retain_structured_chunk_size"}
     | {"enable_observations", "enable_auto_consolidation", "default_observation_scopes", "max_observations_per_scope"}
@@ -247,7 +249,7 @@ def extraction_options(
 def _check(name: str, value: Any, *, has_model: bool) -> None:
     key, field = CONFIG_KEYS[name], f"updates.{name}"
     if not _fits(value, key.types):
-        wanted = " or ".join(_TYPE_NAMES[kind] for kind in key.types)
+        wanted = " or ".join(TYPE_NAMES[kind] for kind in key.types)
         raise InvalidInput(f"{name} must be {wanted}.", field=field)
     if name == "retain_extraction_mode" and value not in (EXTRACTION_MODES if has_model else _WITHOUT_MODEL):
         reason = "follows instructions that only a language model can read, and none is configured"
@@ -271,6 +273,8 @@ def _check(name: str, value: Any, *, has_model: bool) -> None:
         _OBSERVATION_CHECKS[name](value, field)
     if name == "memory_defense":
         read_policy(value, field)
+    if name == "knowledge_page_default_trigger":
+        read_trigger(value, field)
     if name == reflect_options.SETTING:
         reflect_options.read_default_options(value, field)
 
@@ -306,7 +310,7 @@ def _checked_strategy(settings: Mapping[str, Any], place: str, *, has_model: boo
         raise InvalidInput(f"{place}: {error}", field=f"{place}.{within}") from None
 
 
-_TYPE_NAMES: Mapping[type, str] = {
+TYPE_NAMES: Mapping[type, str] = {
     str: "text",
     int: "a whole number",
     float: "a number",

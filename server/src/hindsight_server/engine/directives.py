@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from hindsight_server.domain.directives import Directive, holds_for, in_order
 from hindsight_server.domain.errors import InvalidInput, NotFound
@@ -104,6 +105,12 @@ class Directives:
         if scope is not None and fuzzy_tags(scope):
             scope = resolve(scope, Vocabulary(tag for one in found for tag in one.tags)).tags
         return tuple(one for one in found if holds_for(one, scope))
+
+
+def check_directive(given: DirectiveInput) -> None:
+    """Raises InvalidInput for what `Directives.create` would refuse."""
+    then = datetime(1970, 1, 1, tzinfo=UTC)
+    _changed(Directive(directive_id="", name="", content="", created_at=then, updated_at=then), given)
 
 
 def _changed(held: Directive, given: DirectiveInput) -> Directive:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Annotated, Any, BinaryIO
 from urllib.parse import quote
 
@@ -116,18 +117,7 @@ async def import_template(
     request: Request, bank_id: BankId, body: Annotated[TemplateBody, Body(TemplateBody)], dry_run: bool = False
 ) -> Response:
     done = await services(request).templates.apply(bank_id, body.model_dump(), dry_run=dry_run)
-    return answer(
-        {
-            "bank_id": done.bank_id,
-            "config_applied": done.config_applied,
-            "mental_models_created": [],
-            "mental_models_updated": [],
-            "directives_created": [],
-            "directives_updated": [],
-            "operation_ids": [],
-            "dry_run": done.dry_run,
-        }
-    )
+    return answer(asdict(done))
 
 
 async def template_schema(request: Request) -> Response:

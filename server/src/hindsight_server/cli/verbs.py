@@ -1,0 +1,48 @@
+"""What the verbs of mental models and pages share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from hindsight_server.cli.state import State, give_up
+
+Bank = Annotated[str, typer.Argument(metavar="BANK", help="The memory bank.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="May be repeated.")]
+Cron = Annotated[str | None, typer.Option("--cron", help="Refresh by schedule (UTC), for example '0 3 * * *'.")]
+
+
+def send(state: State, bank: str, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+    """A call below a bank; the decoded answer. Ends the command with the reason when it fails."""
+    from hindsight_server.cli.api import Api, ApiError
+
+    try:
+        return Api(state).send(method, f"/v1/default/banks/{quote(bank, safe='')}/{path}", body)
+    except ApiError as error:
+        give_up(str(error), code=error.code)
+
+
+def show(state: State, answer: Any, rows: Sequence[Mapping[str, Any]], *, text: str | None = None) -> None:
+    """Print an answer; as a table, `text` stands for it where that is given."""
+    from hindsight_server.cli.output import show as printed
+
+    printed(state, answer, rows=rows, text=text)
+
+
+def advise(answer: Mapping[str, Any]) -> None:
+    """Say on the error stream what the server warns of."""
+    for warning in answer.get("warnings") or ():
+        typer.echo(f"Note: {warning}", err=True)
+
+
+def trigger_of(delta: bool | None, auto: bool | None, cron: str | None) -> dict[str, Any] | None:
+    """The fields of a trigger that were given, None when none was."""
+    given = {
+        "mode": None if delta is None else ("delta" if delta else "full"),
+        "refresh_after_consolidation": auto,
+        "refresh_cron": cron,
+    }
+    return {name: value for name, value in given.items() if value is not None} or None
