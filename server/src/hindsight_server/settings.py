@@ -62,6 +62,12 @@ class Settings:
         llm_trace_max_chars: of each text at most.
         llm_trace_retention_days: after which the log's entries go.
         mental_model_refresh_tick_seconds: between two looks at the schedules of mental models.
+        reflect_max_iterations: turns of a model in one reflect with budget mid; half as many with low, twice with high.
+        reflect_wall_timeout: seconds after which a reflect is given up.
+        reflect_max_context_tokens: a conversation of a reflect that grows beyond is ended, and the answer written from
+            what was found.
+        reflects_in_flight: reflects with a language model at the same time; one more is answered with 503. 0 sets no
+            limit.
         bank_llm_health: serve the operation that asks a bank's models whether they answer.
         language: the language models of each kind of work; none unless they are named.
         files: where attachments and uploads are kept, and what they may be.
@@ -90,6 +96,10 @@ class Settings:
     mental_model_refresh_tick_seconds: int = field(
         default=300, metadata=_variable("MENTAL_MODEL_REFRESH_TICK_SECONDS")
     )
+    reflect_max_iterations: int = field(default=10, metadata=_variable("REFLECT_MAX_ITERATIONS"))
+    reflect_wall_timeout: int = field(default=300, metadata=_variable("REFLECT_WALL_TIMEOUT"))
+    reflect_max_context_tokens: int = field(default=100_000, metadata=_variable("REFLECT_MAX_CONTEXT_TOKENS"))
+    reflects_in_flight: int = field(default=0, metadata=_variable("ADMISSION_REFLECT_MAX_IN_FLIGHT"))
     bank_llm_health: bool = field(default=True, metadata=_variable("ENABLE_BANK_LLM_HEALTH"))
     language: LanguageSettings = field(default_factory=LanguageSettings)
     files: FileSettings = field(default_factory=FileSettings)
@@ -104,6 +114,10 @@ class Settings:
         _check_range(self, "llm_trace_max_chars", 1, 10_000_000)
         _check_range(self, "llm_trace_retention_days", 1, 3650)
         _check_range(self, "mental_model_refresh_tick_seconds", 1, 86_400)
+        _check_range(self, "reflect_max_iterations", 1, 100)
+        _check_range(self, "reflect_wall_timeout", 1, 86_400)
+        _check_range(self, "reflect_max_context_tokens", 4000, 10_000_000)
+        _check_range(self, "reflects_in_flight", 0, 2**31)
         self.bank_defaults()
         _check_range(self, "recall_cache_bytes", 0, 2**50)
         if self.api_key is None and not is_loopback(self.host):
@@ -186,6 +200,7 @@ def is_loopback(host: str) -> bool:
 
 _INTEGERS = (
     *("port", "threads", "max_body_bytes", "recalls_in_flight", "recall_cache_bytes"),
+    *("reflect_max_iterations", "reflect_wall_timeout", "reflect_max_context_tokens", "reflects_in_flight"),
     *("llm_trace_max_chars", "llm_trace_retention_days", "mental_model_refresh_tick_seconds"),
 )
 _SWITCHES = ("llm_trace_enabled", "llm_trace_texts", "bank_llm_health")

@@ -25,7 +25,9 @@ async def reflect(
     request: Request, bank_id: BankId, body: Annotated[wire.ReflectRequest, Body(wire.ReflectRequest)]
 ) -> Response:
     served = services(request)
-    with served.admission.admit():
+    # With a model, a reflect waits for it most of the time: it holds no place among the recalls.
+    admission = served.admission if served.models.reflect is None else served.reflect_admission
+    with admission.admit():
         outcome = await served.reflector.reflect(bank_id, _query(body))
     served.metrics.reflected(outcome)
     response = reflect_answer(outcome, body.include or wire.ReflectIncludeOptions())

@@ -81,6 +81,7 @@ class Services:
     uploads: Uploads
     metrics: Metrics = field(default_factory=Metrics)
     admission: Admission = field(default_factory=Admission)
+    reflect_admission: Admission = field(default_factory=Admission)
     models: Models = field(default_factory=Models)
     llm_health: bool = True
 

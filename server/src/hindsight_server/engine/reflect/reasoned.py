@@ -27,6 +27,7 @@ from hindsight_server.engine.reflect.sources import MentalModelScope, MentalMode
 from hindsight_server.engine.reflect.talk import Talk
 from hindsight_server.engine.reflect.types import ReflectOptions, ReflectOutcome, ReflectQuery
 from hindsight_server.engine.reflect.writer import Draft, Writer
+from hindsight_server.engine.tag_resolution import resolved_tags
 from hindsight_server.ports.analyzer import TextAnalyzer
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.store import Store
@@ -116,21 +117,22 @@ class ReasonedReflector:
             count_tokens=count_tokens,
             context_tokens=options.context_tokens,
         )
-        names = await self._offered(bank_id, asked)
-        scope = SearchScope(bank_id=bank_id, asked=asked, settings=search_settings(config))
+        tags = await resolved_tags(self._store, bank_id, asked.tags)
+        readable = MentalModelScope(tags=tags, excluded=asked.excluded_mental_models)
+        names = await self._offered(bank_id, asked, readable)
+        scope = SearchScope(bank_id=bank_id, asked=asked, mental_models=readable, settings=search_settings(config))
         searches = Searches(self._store, self._recaller, self._with.mental_models, scope)
         first = (instructions.system("reflect_agent.v1"), instructions.question(question))
         talk = Talk(first, count_tokens, options.context_tokens)
         loop = AgentLoop(model, talk, searches, Order(names, asked.budget), writer, tools.offered(names))
         return _Run(asked=asked, rules=rules, model=model, searches=searches, writer=writer, loop=loop)
 
-    async def _offered(self, bank_id: str, asked: ReflectQuery) -> list[str]:
+    async def _offered(self, bank_id: str, asked: ReflectQuery, readable: MentalModelScope) -> list[str]:
         """Names of the tools that there is something for, and that the request allows."""
         names = [tools.EXPAND, tools.DONE]
         mental_models = self._with.mental_models
-        scope = MentalModelScope(tags=asked.tags, excluded=asked.excluded_mental_models)
         wanted = mental_models is not None and not asked.exclude_mental_models
-        if mental_models is not None and wanted and await mental_models.any_mental_model(bank_id, scope):
+        if mental_models is not None and wanted and await mental_models.any_mental_model(bank_id, readable):
             names += [tools.SEARCH_MENTAL_MODELS, tools.READ_MENTAL_MODELS]
         types = set(asked.fact_types or ())
         if types == {_OBSERVATION} or ((not types or _OBSERVATION in types) and await self._has_observations(bank_id)):

@@ -81,11 +81,8 @@ class SearchScope:
 
     bank_id: str
     asked: ReflectQuery
+    mental_models: MentalModelScope
     settings: SearchSettings = field(default_factory=SearchSettings)
-
-    @property
-    def mental_models(self) -> MentalModelScope:
-        return MentalModelScope(tags=self.asked.tags, excluded=self.asked.excluded_mental_models)
 
     @property
     def raw_types(self) -> tuple[str, ...]:
