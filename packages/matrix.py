@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 CORE = "packages/core_adapter"
-TESTING = ("pytest>=9,<10", "pytest-asyncio>=1.2,<2", "hypothesis", "httpx")
+TESTING = ("pytest>=8", "pytest-asyncio>=1", "hypothesis", "httpx")
 #: Scenarios that each way of remembering has to run; fewer means that the contract was skipped.
 SCENARIOS = 13
 OLDEST_CLIENT = "hindsight-client==0.9.1"
@@ -68,7 +68,7 @@ CELLS = (
     Cell(package="llamaindex", pins=(*LLAMAINDEX, OLDEST_CLIENT), newest=True, scenarios=3 * SCENARIOS),
     Cell(
         package="langchain",
-        pins=("langchain-core==0.3.86", "langgraph==1.0.0", "langgraph-prebuilt==1.0.2"),
+        pins=("langchain-core==0.3.86", "langgraph==1.0.0", "langgraph-prebuilt==1.0.1"),
     ),
     Cell(
         package="langchain",

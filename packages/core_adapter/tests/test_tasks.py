@@ -22,6 +22,7 @@ from hindsight_adapter_core.tasks import (
     TaskMemory,
     TaskMemoryItem,
     TaskOptions,
+    TaskRuns,
     TaskSummary,
     confidence_of,
     content_hash,
@@ -568,3 +569,45 @@ def test_importing_the_package_starts_nothing(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1", "False"]
+
+
+# -- runs of agents ------------------------------------------------------------------------------------------------
+
+
+async def test_a_forgotten_user_loses_nothing(server: FakeHindsight, operations: MemoryOperations) -> None:
+    runs = TaskRuns(operations, options=TaskOptions(timezone="UTC"), limit=1)
+    run = await runs.abegin("Deploy flask to host-7.", user_id="ann", task_id="t-1")
+    assert await runs.abegin("Water the plants.", user_id="bob") is not None
+    await runs.atool(run, "ssh", "flask runs on host-7 now", failed=False)
+    again = await runs.abegin("Is flask on host-7 still up?", user_id="ann", task_id="t-1")
+    assert again is not None
+    assert again.memory is not run.memory  # type: ignore[union-attr]
+    assert "flask runs on host-7 now" in server.texts("b")
+    assert len({item["document_id"] for item in server.items("b")}) == 2
+
+
+def test_runs_in_sync_code(server: FakeHindsight, operations: MemoryOperations) -> None:
+    runs = TaskRuns(operations, user_id="ann", options=TaskOptions(timezone="UTC"))
+    run = runs.begin("Deploy flask to host-7.")
+    runs.tool(run, "ssh", "port 22 of host-7 is closed", failed=True)
+    runs.finish(run, "I could not reach host-7.")
+    assert [fact.metadata["event"] for fact in server.banks["b"].facts] == [
+        "start",
+        "tool_failure",
+        "message",
+        "summary",
+    ]
+    assert "failed" in server.texts("b")[-1]
+    assert runs.flush() == 0
+
+
+async def test_a_run_that_cannot_be_remembered_is_no_error(
+    operations: MemoryOperations, caplog: pytest.LogCaptureFixture
+) -> None:
+    runs = TaskRuns(operations)
+    assert await runs.abegin("Who am I?") is None
+    await runs.atool(None, "ssh", "nothing", failed=False)
+    await runs.afinish(None, "Nobody.")
+    assert "no user" in caplog.text
+    with pytest.raises(SettingsError, match="no user"):
+        runs.memory_of(" ")

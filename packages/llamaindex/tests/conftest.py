@@ -24,7 +24,14 @@ if "llamaindex_scripted" not in sys.modules:
 # Old versions have no agents in workflows, and later ones no agents without.
 collect_ignore = ["test_agent_contract_legacy.py"]
 if importlib.util.find_spec("llama_index.core.agent.workflow") is None:
-    collect_ignore = ["test_agents.py", "test_agent_contract.py", "test_docs.py", "test_block.py", "test_example.py"]
+    collect_ignore = [
+        "test_agents.py",
+        "test_agent_contract.py",
+        "test_docs.py",
+        "test_block.py",
+        "test_example.py",
+        "test_tasks.py",
+    ]
 
 
 @pytest.fixture(autouse=True)

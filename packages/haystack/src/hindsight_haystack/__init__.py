@@ -14,7 +14,7 @@ from .errors import HindsightError
 from .migration import migrate
 
 if TYPE_CHECKING:
-    from haystack_integrations.hooks.hindsight import HindsightMemoryHook
+    from haystack_integrations.hooks.hindsight import HindsightMemoryHook, HindsightTaskHook
     from haystack_integrations.tools.hindsight import (
         DEFAULT_MEMORY_PROMPT,
         HindsightMemoryWrapper,
@@ -27,6 +27,7 @@ __all__ = [
     "HindsightHaystackConfig",
     "HindsightMemoryHook",
     "HindsightMemoryWrapper",
+    "HindsightTaskHook",
     "__version__",
     "configure",
     "create_hindsight_tools",
@@ -39,6 +40,7 @@ __all__ = [
 _ELSEWHERE = {
     "DEFAULT_MEMORY_PROMPT": "haystack_integrations.tools.hindsight",
     "HindsightMemoryHook": "haystack_integrations.hooks.hindsight",
+    "HindsightTaskHook": "haystack_integrations.hooks.hindsight",
     "HindsightMemoryWrapper": "haystack_integrations.tools.hindsight",
     "create_hindsight_tools": "haystack_integrations.tools.hindsight",
 }

@@ -23,6 +23,7 @@ from .tools import create_hindsight_tools
 
 if TYPE_CHECKING:
     from .middleware import HindsightMiddleware
+    from .tasks import HindsightTaskMiddleware
 
 __all__ = [
     "HindsightChatMessageHistory",
@@ -30,6 +31,7 @@ __all__ = [
     "HindsightLangChainConfig",
     "HindsightMiddleware",
     "HindsightRetriever",
+    "HindsightTaskMiddleware",
     "RunContext",
     "__version__",
     "configure",
@@ -42,15 +44,19 @@ __all__ = [
 ]
 
 
+_NEED_AGENTS = {"HindsightMiddleware": ".middleware", "HindsightTaskMiddleware": ".tasks"}
+
+
 def __getattr__(name: str) -> Any:
-    if name != "HindsightMiddleware":
+    if name not in _NEED_AGENTS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     try:
-        from .middleware import HindsightMiddleware
+        return getattr(import_module(_NEED_AGENTS[name], __name__), name)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("langchain", "langgraph"):
             raise
         raise ImportError(
-            "'HindsightMiddleware' requires langchain. Install with: pip install hindsight-langchain[langchain]"
+            f"{name!r} requires langchain. Install with: pip install hindsight-langchain[langchain]"
         ) from error
-    return HindsightMiddleware

@@ -2,7 +2,8 @@
 
 ``HindsightMemory`` remembers by itself when passed to ``agent.run(..., memory=memory)``; ``HindsightToolSpec`` and
 ``create_hindsight_tools`` give the agent tools to remember with. ``HindsightMemoryBlock`` is a block for LlamaIndex's
-own ``Memory``, ``HindsightRetriever`` a retriever. Importing this package does nothing else.
+own ``Memory``, ``HindsightRetriever`` a retriever, ``HindsightTasks`` a memory of an agent's tasks. Importing this
+package does nothing else.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from .config import HindsightLlamaIndexConfig, configure, get_config, reset_conf
 from .errors import HindsightError
 from .memory import HindsightMemory
 from .retriever import HindsightRetriever
+from .tasks import HindsightTasks
 from .tools import HindsightToolSpec, create_hindsight_tools
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ __all__ = [
     "HindsightMemory",
     "HindsightMemoryBlock",
     "HindsightRetriever",
+    "HindsightTasks",
     "HindsightToolSpec",
     "__version__",
     "configure",

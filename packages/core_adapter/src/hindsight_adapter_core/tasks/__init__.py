@@ -13,6 +13,7 @@ from .model import (
     TaskSummary,
 )
 from .options import TaskOptions
+from .runs import TaskRun, TaskRuns
 from .search import is_follow_up, named_ids
 from .snapshot import HIGH_RELEVANCE, MEDIUM_RELEVANCE, render_snapshot
 from .summary import summarize_task
@@ -32,6 +33,8 @@ __all__ = [
     "TaskMemoryItem",
     "TaskOptions",
     "TaskRecall",
+    "TaskRun",
+    "TaskRuns",
     "TaskSummary",
     "confidence_of",
     "content_hash",

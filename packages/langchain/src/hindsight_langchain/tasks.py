@@ -1,0 +1,221 @@
+"""``HindsightTaskMiddleware``: an agent that remembers its tasks, what its tools did and how they ended."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Any, NotRequired
+
+from langchain.agents.middleware.types import (
+    AgentMiddleware,
+    AgentState,
+    ModelRequest,
+    ModelResponse,
+    PrivateStateAttr,
+    ToolCallRequest,
+)
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from hindsight_adapter_core import Deadlines, MemoryOptions, open_memory
+from hindsight_adapter_core.bridge import DRAIN_SECONDS
+from hindsight_adapter_core.tasks import TaskMemory, TaskOptions, TaskRun, TaskRuns
+
+from ._client import PACKAGE
+from .messages import messages_in, text_of, with_memories_appended
+from .recent import RecentMap
+from .run_context import RunContext
+
+__all__ = ["HindsightTaskMiddleware", "TaskState"]
+
+_KEPT = "hindsight_task"
+
+
+class TaskState(AgentState[Any]):
+    """The agent's state with one private entry: a key under which the middleware keeps what it knows of the run."""
+
+    hindsight_task: NotRequired[Annotated[str, PrivateStateAttr]]
+
+
+class HindsightTaskMiddleware(AgentMiddleware[TaskState]):
+    """Task memory for agents made with ``langchain.agents.create_agent``, sync and async.
+
+    When a run begins, the user's words start a task, and the model is shown what is known of earlier tasks: a
+    snapshot at the end of the system message of each request, never in the state. Each tool that answers is stored as
+    success or failure, the assistant's answer behind them, and the task is closed with its summary.
+
+    A run with a ``task_id`` in ``config["configurable"]`` or its context is a part of that task, which goes on until
+    the user ends it ("done, thanks"), :meth:`memory_of` is told to, or two hours have passed in silence.
+
+    Nothing that fails here reaches the agent. Works beside :class:`HindsightMiddleware`, best with a bank of its own.
+
+    Args:
+        bank_id: the bank of all tasks; default ``HINDSIGHT_BANK_ID``. Users share it and see their own tasks only.
+        user_id: of runs that name none.
+        client: a client of yours; it wins over address and key, and stays yours to close.
+        hindsight_api_url: server address; default ``configure()``, ``HINDSIGHT_API_URL``.
+        api_key: bearer key; default ``configure()``, ``HINDSIGHT_API_KEY``.
+        options: see :class:`hindsight_adapter_core.tasks.TaskOptions`.
+        snapshot: show the model what is known of earlier tasks.
+        user_id_from_config: where a run names its user: a key of ``config["configurable"]`` or of the run's context.
+        task_id_from_config: where a run names its task.
+        deadlines: time limits in seconds.
+
+    Raises:
+        SettingsError: an argument is out of its range.
+
+    Example:
+        >>> from langchain.agents import create_agent
+        >>> tasks = HindsightTaskMiddleware(bank_id="tasks", hindsight_api_url="http://localhost:8888")
+        >>> agent = create_agent("openai:gpt-5.5", [deploy], middleware=[tasks])             # doctest: +SKIP
+        >>> agent.invoke({"messages": [("user", "Deploy flask v2.3")]},                      # doctest: +SKIP
+        ...              {"configurable": {"user_id": "ann"}})
+    """
+
+    state_schema = TaskState
+
+    def __init__(  # noqa: PLR0913 - keyword-only settings of one object
+        self,
+        *,
+        bank_id: str | None = None,
+        user_id: str | None = None,
+        client: Any = None,
+        hindsight_api_url: str | None = None,
+        api_key: str | None = None,
+        options: TaskOptions | None = None,
+        snapshot: bool = True,
+        user_id_from_config: str = "user_id",
+        task_id_from_config: str = "task_id",
+        deadlines: Deadlines | None = None,
+    ) -> None:
+        super().__init__()
+        memory_options = MemoryOptions(bank_id=bank_id, hindsight_api_url=hindsight_api_url, deadlines=deadlines)
+        operations = open_memory(PACKAGE, memory_options, client=client, api_key=api_key)
+        self._runs = TaskRuns(operations, user_id=user_id, options=options, snapshot=snapshot)
+        self._user_key, self._task_key = user_id_from_config, task_id_from_config
+        self._going: RecentMap[str, TaskRun] = RecentMap()
+
+    def memory_of(self, user_id: str | None = None) -> TaskMemory:
+        """The task memory of a user: to search it, or to end a task."""
+        return self._runs.memory_of(user_id)
+
+    def flush(self, timeout: float = DRAIN_SECONDS) -> int:
+        """Wait for events that are still queued; returns how many are left."""
+        return self._runs.flush(timeout)
+
+    async def aflush(self, timeout: float = DRAIN_SECONDS) -> int:
+        """Async twin of :meth:`flush`."""
+        return await self._runs.aflush(timeout)
+
+    # -- a run begins and ends ---------------------------------------------------------------------------------
+
+    def before_agent(self, state: TaskState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Start the task, or go on with it."""
+        return self._begun(self._runs.begin(_question(state), **self._names()))
+
+    async def abefore_agent(self, state: TaskState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Async twin of :meth:`before_agent`."""
+        return self._begun(await self._runs.abegin(_question(state), **self._names()))
+
+    def after_agent(self, state: TaskState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Store the answer, and close a task that was this run."""
+        self._runs.finish(self._over(state), _answer(state))
+        return None
+
+    async def aafter_agent(self, state: TaskState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Async twin of :meth:`after_agent`."""
+        await self._runs.afinish(self._over(state), _answer(state))
+        return None
+
+    def _names(self) -> dict[str, str | None]:
+        run = RunContext.current()
+        return {"user_id": run.value(self._user_key), "task_id": run.value(self._task_key)}
+
+    def _begun(self, run: TaskRun | None) -> dict[str, Any] | None:
+        if run is None:
+            return None
+        key = uuid.uuid4().hex
+        self._going.put(key, run)
+        return {_KEPT: key}
+
+    def _run_of(self, state: Any) -> TaskRun | None:
+        return self._going.get(state.get(_KEPT) or "")
+
+    def _over(self, state: Any) -> TaskRun | None:
+        run = self._run_of(state)
+        self._going.forget(state.get(_KEPT) or "")
+        return run
+
+    # -- the snapshot ------------------------------------------------------------------------------------------
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Call the model with the snapshot of earlier tasks."""
+        return handler(self._with_snapshot(request))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        """Async twin of :meth:`wrap_model_call`."""
+        return await handler(self._with_snapshot(request))
+
+    def _with_snapshot(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        run = self._run_of(request.state)
+        if run is None or not run.snapshot:
+            return request
+        return request.override(system_message=with_memories_appended(request.system_message, run.snapshot))
+
+    # -- tools -------------------------------------------------------------------------------------------------
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
+    ) -> ToolMessage | Command[Any]:
+        """Call the tool, and store what became of it."""
+        run, name = self._run_of(request.state), request.tool_call["name"]
+        try:
+            result = handler(request)
+        except Exception as error:
+            self._runs.tool(run, name, _told(name, error), failed=True)
+            raise
+        for message in _results(result):
+            self._runs.tool(run, name, text_of(message), failed=message.status == "error")
+        return result
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
+    ) -> ToolMessage | Command[Any]:
+        """Async twin of :meth:`wrap_tool_call`."""
+        run, name = self._run_of(request.state), request.tool_call["name"]
+        try:
+            result = await handler(request)
+        except Exception as error:
+            await self._runs.atool(run, name, _told(name, error), failed=True)
+            raise
+        for message in _results(result):
+            await self._runs.atool(run, name, text_of(message), failed=message.status == "error")
+        return result
+
+
+def _told(name: str, error: Exception) -> str:
+    return f"{name} failed: {type(error).__name__}: {error}"
+
+
+def _results(result: ToolMessage | Command[Any]) -> list[ToolMessage]:
+    if isinstance(result, ToolMessage):
+        return [result]
+    update = result.update if isinstance(result.update, dict) else {}
+    return [one for one in messages_in(update) if isinstance(one, ToolMessage)]
+
+
+def _question(state: Any) -> str:
+    return _last(messages_in(state), HumanMessage)
+
+
+def _answer(state: Any) -> str:
+    return _last(messages_in(state), AIMessage)
+
+
+def _last(messages: Sequence[BaseMessage], kind: type[BaseMessage]) -> str:
+    return next((text_of(one) for one in reversed(messages) if isinstance(one, kind)), "")

@@ -1,0 +1,127 @@
+"""``HindsightTasks``: agents that remember their tasks, what their tools did and how they ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hindsight_adapter_core import Deadlines, MemoryOptions, SettingsError, open_memory
+from hindsight_adapter_core.tasks import TaskMemory, TaskOptions, TaskRuns
+
+from ._client import PACKAGE
+
+__all__ = ["HindsightTasks"]
+
+
+class HindsightTasks:
+    """Task memory around ``agent.run()``, for every agent in a workflow (llama-index-core 0.12.37 and later).
+
+    When a run begins, the user's words start a task, and a snapshot of what is known of earlier tasks is put in front
+    of them for the model. Each tool that answers is stored as success or failure, the agent's answer behind them, and
+    the task is closed with its summary. A run that raises closes its task as failed.
+
+    A run with a ``task_id`` is a part of that task, which goes on until the user ends it ("done, thanks"),
+    :meth:`memory_of` is told to, or two hours have passed in silence. Nothing that fails here reaches the agent.
+
+    Args:
+        bank_id: the bank of all tasks; default ``HINDSIGHT_BANK_ID``. Users share it and see their own tasks only.
+        user_id: of runs that name none.
+        client: a client of yours; it wins over address and key, and stays yours to close.
+        hindsight_api_url: server address; default ``configure()``, ``HINDSIGHT_API_URL``.
+        api_key: bearer key; default ``configure()``, ``HINDSIGHT_API_KEY``.
+        options: see :class:`hindsight_adapter_core.tasks.TaskOptions`.
+        snapshot: show the model what is known of earlier tasks.
+        deadlines: time limits in seconds.
+
+    Raises:
+        SettingsError: an argument is out of its range.
+
+    Example:
+        >>> tasks = HindsightTasks(bank_id="tasks", hindsight_api_url="http://localhost:8888")
+        >>> await tasks.run(agent, "Deploy flask v2.3", user_id="ann")                       # doctest: +SKIP
+    """
+
+    def __init__(  # noqa: PLR0913 - keyword-only settings of one object
+        self,
+        *,
+        bank_id: str | None = None,
+        user_id: str | None = None,
+        client: Any = None,
+        hindsight_api_url: str | None = None,
+        api_key: str | None = None,
+        options: TaskOptions | None = None,
+        snapshot: bool = True,
+        deadlines: Deadlines | None = None,
+    ) -> None:
+        memory_options = MemoryOptions(bank_id=bank_id, hindsight_api_url=hindsight_api_url, deadlines=deadlines)
+        operations = open_memory(PACKAGE, memory_options, client=client, api_key=api_key)
+        self._runs = TaskRuns(operations, user_id=user_id, options=options, snapshot=snapshot)
+
+    def memory_of(self, user_id: str | None = None) -> TaskMemory:
+        """The task memory of a user: to search it, or to end a task."""
+        return self._runs.memory_of(user_id)
+
+    async def run(
+        self,
+        agent: Any,
+        user_msg: str,
+        *,
+        user_id: str | None = None,
+        task_id: str | None = None,
+        on_event: Callable[[Any], None] | None = None,
+        **arguments: Any,
+    ) -> Any:
+        """Run an agent, and remember the run.
+
+        Args:
+            agent: a ``FunctionAgent``, ``ReActAgent``, ``AgentWorkflow`` or another with ``run`` and events.
+            user_msg: what the user wrote.
+            user_id: whose run; default the object's.
+            task_id: the task that the run is a part of; default a task of its own.
+            on_event: called with each event of the run, e.g. to stream the answer.
+            **arguments: of ``agent.run``, e.g. ``memory`` and ``ctx``.
+
+        Returns:
+            What ``await agent.run(...)`` gives.
+
+        Raises:
+            SettingsError: ``user_msg`` is no text.
+        """
+        if not isinstance(user_msg, str):
+            raise SettingsError(f"user_msg must be text, not {type(user_msg).__name__}")
+        run = await self._runs.abegin(user_msg, user_id=user_id, task_id=task_id)
+        shown = f"{run.snapshot}\n\n{user_msg}" if run is not None and run.snapshot else user_msg
+        try:
+            handler = agent.run(shown, **arguments)
+            async for event in handler.stream_events():
+                output = getattr(event, "tool_output", None)
+                if output is not None:
+                    await self._runs.atool(run, event.tool_name, str(output.content), failed=bool(output.is_error))
+                if on_event is not None:
+                    on_event(event)
+            result = await handler
+        except Exception as error:
+            await self._runs.atool(run, "agent", f"the run failed: {type(error).__name__}: {error}", failed=True)
+            await self._runs.afinish(run, "", succeeded=False)
+            raise
+        await self._runs.afinish(run, str(result))
+        return result
+
+    def flush(self, timeout: float = 10.0) -> int:
+        """Wait for events that are still queued; returns how many are left."""
+        return self._runs.flush(timeout)
+
+    async def aflush(self, timeout: float = 10.0) -> int:
+        """Async twin of :meth:`flush`."""
+        return await self._runs.aflush(timeout)
+
+    def close(self) -> None:
+        """Release the HTTP session; it opens again at the next run."""
+        self._runs.operations.close()
+
+    async def aclose(self) -> None:
+        """Async twin of :meth:`close`."""
+        await self._runs.operations.aclose()
+
+    def __repr__(self) -> str:
+        return f"HindsightTasks(bank_id={self._runs.operations.settings.bank_id!r})"
