@@ -170,8 +170,10 @@ async def test_unknown_ids_are_left_out_and_counted(desk: Desk) -> None:
 
 async def test_real_ids_and_marks_in_the_text_are_citations_too(desk: Desk) -> None:
     ids = await desk.ids()
-    outcome = await desk.ask([recall("Ann dog Carol Oslo museum"), done("Luna [m1], and Carol (m2).", ids[2])])
-    assert outcome.text == "Luna, and Carol."
+    outcome = await desk.ask(
+        [recall("Ann dog Carol Oslo museum"), done("Luna [m1], and Carol 【m2】 on 25 (m2).", ids[2])]
+    )
+    assert outcome.text == "Luna, and Carol on 25 (m2)."
     assert {fact.fact_id for fact in outcome.based_on} >= {ids[2]}
     assert outcome.unknown_citations == 0
 

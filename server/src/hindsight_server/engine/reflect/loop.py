@@ -13,7 +13,7 @@ from hindsight_server.domain.errors import QuestionTooLong, ReflectFailed
 from hindsight_server.engine.language import ToolTurn
 from hindsight_server.engine.language.reading import without_reasoning
 from hindsight_server.engine.reflect import tools
-from hindsight_server.engine.reflect.evidence import without_marks
+from hindsight_server.engine.reflect.evidence import Citations, without_marks
 from hindsight_server.engine.reflect.metered import MeteredModel
 from hindsight_server.engine.reflect.negative import says_nothing_found
 from hindsight_server.engine.reflect.order import Order
@@ -191,7 +191,7 @@ class AgentLoop:
         early = self._order.objection(negative=negative or not citations.any)
         if early is None and not text.strip():
             raise ReflectFailed("The model gave an empty answer.")
-        objection = early or self._without_evidence(negative=negative)
+        objection = early or self._without_evidence(citations, negative=negative)
         refused = {"refused": objection} if objection else {}
         self._note(turn, tools.DONE, arguments, {**told, **refused}, started)
         if early is not None:
@@ -207,9 +207,9 @@ class AgentLoop:
         found = await self._call(turn, name, {"query": self._writer.question})
         return f"Not yet: {name} was asked for you, since you did not. It brought:\n{found.text}"
 
-    def _without_evidence(self, *, negative: bool, last: bool = False) -> str | None:
+    def _without_evidence(self, citations: Citations, *, negative: bool, last: bool = False) -> str | None:
         """An answer needs evidence, and "nothing found" a whole search. Told once; then it is an error."""
-        if negative and self._order.incomplete:
+        if negative and self._order.incomplete and not citations.any:
             missing = ", ".join(sorted(self._order.incomplete))
             raise ReflectFailed(
                 f"Part of the search failed ({missing}) and the rest does not answer the question, so it can't be "
@@ -229,7 +229,7 @@ class AgentLoop:
         draft = await self._writer.from_evidence(self._searches.evidence)
         if not draft.text:
             raise ReflectFailed("The model gave an empty answer.")
-        self._without_evidence(negative=says_nothing_found(draft.text), last=True)
+        self._without_evidence(draft.citations, negative=says_nothing_found(draft.text), last=True)
         return draft
 
     def _note(self, turn: int, name: str, given: dict[str, Any], output: dict[str, Any], started: float) -> None:
