@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from hindsight_server.domain.errors import AnswerTooLong, BadModelAnswer, ModelError, ModelUnavailable
+from hindsight_server.domain.errors import AnswerTooLong, BadModelAnswer, BankNotFound, ModelError, ModelUnavailable
 from hindsight_server.domain.grounding import Ordinary
 from hindsight_server.domain.model import ExtractedFact, Extraction, RetainItem
 from hindsight_server.engine.extract.answers import ModelFact, facts_schema, read_facts
@@ -174,7 +174,11 @@ class Distiller:
         assert self._aliases is not None
         near = PassageCheck(source, passage).evidence
         known: list[str] = []
-        for names in await self._aliases(bank_id, missing):
+        try:
+            named = await self._aliases(bank_id, missing)
+        except BankNotFound:  # its first memory, or a preview for a bank that there is not
+            return []
+        for names in named:
             if any(near.holds(name) for name in names if name not in missing):
                 known += names
         return known
