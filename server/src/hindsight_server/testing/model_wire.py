@@ -108,9 +108,10 @@ def _schema(body: Mapping[str, Any], tools: list[Mapping[str, Any]]) -> Mapping[
 
 def _choice(choice: Any) -> str | None:
     if not isinstance(choice, dict):
-        return choice
+        return None if choice is None else str(choice)
+    kind = str(choice["type"])
     named = choice.get("function", choice).get("name")
-    return named or {"any": "required"}.get(choice["type"], choice["type"])
+    return str(named) if named else {"any": "required"}.get(kind, kind)
 
 
 def _object(text: str | None) -> Mapping[str, Any] | None:

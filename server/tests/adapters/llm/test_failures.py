@@ -93,9 +93,10 @@ async def test_a_failure_told_with_status_200_is_one() -> None:
 
 
 async def test_a_late_answer_is_given_up_and_the_next_one_taken(api: Api) -> None:
-    with ModelServer([Say(text="late", seconds=1.0), "Oslo."]) as server:
+    with ModelServer(["first", Say(text="late", seconds=2.0), "Oslo."]) as server:
         async with opened(api, server.url) as provider:
-            model = LanguageModel(provider, ModelOptions(timeout_seconds=0.4, backoff_seconds=0.0))
+            await provider.chat(ASKED)  # loads the library
+            model = LanguageModel(provider, ModelOptions(timeout_seconds=1.0, backoff_seconds=0.0))
             answer = await model.complete(ASKED.messages, about=ABOUT)
     assert answer.text == "Oslo."
 
@@ -153,3 +154,8 @@ def test_the_wait_may_be_a_date() -> None:
     wait = retry_after({"retry-after": later})
     assert wait is not None
     assert 200 < wait <= 300
+
+
+async def test_what_a_local_server_was_not_started_for_is_refused_and_not_tried_again() -> None:
+    with pytest.raises(ModelRefused, match="does not know something"):
+        await asked("openai", [Fail(500, message="image input is not supported")], ASKED)

@@ -13,7 +13,9 @@ from hindsight_server.adapters.llm.endpoint import Endpoint
 from hindsight_server.domain.errors import KeyRefused, ModelError, ModelRefused, ModelUnavailable, QuestionTooLong
 
 # The statuses of "not like this": something in the request is not understood.
-MISUNDERSTOOD = frozenset({400, 415, 422, 501})
+_MISUNDERSTOOD = frozenset({400, 415, 422, 501})
+# llama.cpp answers 500 to what it was not started for: pictures, tools.
+_UNSUPPORTED = re.compile(r"not supported|unsupported|requires --", re.IGNORECASE)
 _LATER = frozenset({408, 409, 425, 429, 529})
 _TOO_LONG = re.compile(
     r"context.{0,3}(length|size|window)|maximum context|prompt is too long|too many (input )?tokens|reduce the length",
@@ -31,6 +33,8 @@ def failure(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: A
             the question.
     """
     code = error_code(body)
+    if status == 500 and misunderstood(status, body):
+        status = 501
     told = f" ({status}, {code})" if code else f" ({status})"
     if code in _NO_QUOTA:
         return ModelRefused(f"{endpoint.name}: the account has no credit left{told}.")
@@ -43,6 +47,11 @@ def failure(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: A
     return kind(f"{endpoint.name} {_reason(status)}{told}.")
 
 
+def misunderstood(status: int, body: Any) -> bool:
+    """Whether something in the request is not understood, so that a simpler one may be."""
+    return status in _MISUNDERSTOOD or (status == 500 and bool(_UNSUPPORTED.search(error_text(body))))
+
+
 def _reason(status: int) -> str:
     if status in (401, 403):
         return "refuses the key, or is not allowed to it"
@@ -50,7 +59,7 @@ def _reason(status: int) -> str:
         return "is unknown there, or the address is wrong (it mostly ends in /v1)"
     if 300 <= status < 400:
         return "has moved to another address; name that one"
-    return "refuses the request"
+    return "does not know something in the request" if status == 501 else "refuses the request"
 
 
 def error_code(body: Any) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hindsight_server.adapters.llm.dialect import Dialect, simpler
 from hindsight_server.adapters.llm.endpoint import Endpoint, quiet_libraries
-from hindsight_server.adapters.llm.failures import MISUNDERSTOOD, error_text, failure
+from hindsight_server.adapters.llm.failures import error_text, failure, misunderstood
 from hindsight_server.adapters.llm.openai_wire import read_reply, request_body
 from hindsight_server.adapters.llm.wire import as_mapping, decoded
 from hindsight_server.domain.errors import ModelRefused, ModelTimedOut, ModelUnavailable, QuestionTooLong
@@ -65,7 +65,7 @@ class OpenAiProvider:
                 return reply
             error = failure(self._endpoint, status, headers, body)
             first = first or error
-            if status not in MISUNDERSTOOD or isinstance(error, QuestionTooLong):
+            if not misunderstood(status, body) or isinstance(error, QuestionTooLong):
                 raise error
             following = simpler(request, manner, error_text(body))
             if following is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TypeVar
@@ -20,8 +21,26 @@ from hindsight_server.adapters.sqlite.migrate import known_migrations, migrate
 from hindsight_server.adapters.sqlite.operations import release_operations
 from hindsight_server.adapters.sqlite.scrubbing import Scrubber
 from hindsight_server.adapters.sqlite.threads import Readers, Work, Writer
+from hindsight_server.domain.errors import DataFolderError
 
 T = TypeVar("T")
+
+
+def look_through(folder: Path) -> None:
+    """Raise the DataFolderError that opening a folder would raise. Nothing in it is changed or made."""
+    if not folder.is_dir():
+        above = next(parent for parent in folder.absolute().parents if parent.exists())
+        if folder.exists() or not above.is_dir() or not os.access(above, os.W_OK):
+            raise DataFolderError(f"The data folder {folder} is not there, and can't be made.")
+        return
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        raise DataFolderError(f"The data folder {folder} may not be read and written by this user.")
+    lock = FolderLock(folder)
+    try:
+        with named_errors(folder / DATABASE):
+            inspect_database(folder / DATABASE, known_migrations())
+    finally:
+        lock.undo()
 
 
 class OpenedFolder:
