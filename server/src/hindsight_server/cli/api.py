@@ -7,6 +7,7 @@ import json
 import urllib.error
 import urllib.request
 import uuid
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -52,6 +53,17 @@ class Api:
         mark = uuid.uuid4().hex
         head = f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="file"\r\n\r\n'.encode()
         form = b"%s%s\r\n--%s--\r\n" % (head, data, mark.encode())
+        return self._decoded("POST", path, form, f"multipart/form-data; boundary={mark}")
+
+    def upload_files(self, path: str, files: Sequence[tuple[str, bytes]], request: str) -> Any:
+        """POST files, by their names, as a form, with what is said of them; the decoded answer. Raises ApiError."""
+        mark = uuid.uuid4().hex
+        parts = [f'Content-Disposition: form-data; name="request"\r\n\r\n{request}'.encode()]
+        for name, data in files:
+            plain = name.replace("\\", "_").replace('"', "_").replace("\r", "_").replace("\n", "_")
+            head = f'Content-Disposition: form-data; name="files"; filename="{plain}"\r\n\r\n'
+            parts.append(head.encode() + data)
+        form = b"".join(b"--%s\r\n%s\r\n" % (mark.encode(), part) for part in parts) + b"--%s--\r\n" % mark.encode()
         return self._decoded("POST", path, form, f"multipart/form-data; boundary={mark}")
 
     def open(self, path: str) -> http.client.HTTPResponse:

@@ -44,7 +44,7 @@ def read(path: Path) -> str:
         raise Refused("not a regular file")
     if path.suffix.lower() not in TEXT_SUFFIXES:
         kind = path.suffix or "a name without suffix"
-        raise Refused(f"{kind} is no text kind that this version reads; convert it to text first")
+        raise Refused(f"{kind} is no text kind; `hindsight document upload` takes PDF, DOCX and more")
     if path.stat().st_size > MAX_FILE_BYTES:
         raise Refused(f"larger than {MAX_FILE_BYTES // 2**20} MiB; split it")
     try:

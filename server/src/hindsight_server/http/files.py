@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from fastapi import Request, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from typing_extensions import TypedDict
 
 from hindsight_server.domain.attachments import Attachment
 from hindsight_server.domain.errors import InvalidInput, NotFound
-from hindsight_server.engine.attachments.uploads import UploadedFile
+from hindsight_server.engine.attachments.uploads import PARSERS, UploadedFile
 from hindsight_server.http.ignored import note_ignored, unknown_fields
 from hindsight_server.http.parsing import BankId, loads, validate
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import Services, services
+from hindsight_server.http.wire import requests as wire
 from hindsight_server.http.wire import responses as shapes
 from hindsight_server.ports.records import Chunk
+
+
+class FileMetadata(BaseModel):
+    """What is said of one file; the fields are those of an item. `parser` is tried in its order when it is a list."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    context: str | None = None
+    document_id: str | None = None
+    tags: list[str] | None = None
+    metadata: dict[str, str] | None = None
+    timestamp: str | None = None
+    strategy: str | None = None
+    observation_scopes: str | list[list[str]] | None = None
+    entities: list[wire.EntityInput] | None = None
+    resolve_entities: bool = True
+    parser: str | list[str] | None = None
 
 
 class FileRetainRequest(BaseModel):
@@ -32,7 +51,7 @@ class FileRetainRequest(BaseModel):
         document_tags: tags of every file.
     """
 
-    files_metadata: list[dict[str, Any] | None] | None = None
+    files_metadata: list[FileMetadata | None] | None = None
     parser: str | list[str] | None = None
     document_tags: list[str] | None = None
 
@@ -133,17 +152,12 @@ def _described(files: Sequence[UploadedFile], about: FileRetainRequest) -> list[
             field="files_metadata",
         )
     described = []
-    for index, (file, given) in enumerate(zip(files, metadata, strict=True)):
-        said = dict(given or {})
-        said.setdefault("parser", about.parser)
+    for file, given in zip(files, metadata, strict=True):
+        said = (given or FileMetadata()).model_dump(exclude_none=True)
+        said.setdefault("parser", about.parser or PARSERS[0])
         if about.document_tags:
-            tags = said.get("tags") or []
-            if not isinstance(tags, list):
-                raise InvalidInput(
-                    f"files_metadata[{index}].tags must be a list.", field=f"files_metadata[{index}].tags"
-                )
-            said["tags"] = [*tags, *about.document_tags]
-        described.append(UploadedFile(filename=file.filename, media_type=file.media_type, data=file.data, about=said))
+            said["tags"] = [*said.get("tags", ()), *about.document_tags]
+        described.append(replace(file, about=said))
     return described
 
 

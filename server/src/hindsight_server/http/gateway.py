@@ -100,7 +100,7 @@ class Gateway:
                 await self._pass(scope, receive, answer)
             except TooLarge as refusal:
                 await answer.error(refusal.status, refusal.detail, refusal.headers, last=False)
-                await _drain(receive, self._max_body_bytes)
+                await _drain(receive, self.max_upload_bytes)
                 await answer.send({"type": "http.response.body", "body": b""})
             except Refused as refusal:
                 await answer.error(refusal.status, refusal.detail, refusal.headers)

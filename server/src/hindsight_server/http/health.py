@@ -78,6 +78,7 @@ async def version(request: Request) -> Response:
     served = services(request)
     features: shapes.FeaturesInfo = {
         **_FEATURES,
+        "file_upload_api": served.uploads.limits.enabled,
         "bank_llm_health": served.llm_health,
         "llm_trace": served.request_log.options.enabled,
     }

@@ -24,11 +24,6 @@ FILE_RETAIN = "file_convert_retain"  # the type of operations and jobs
 PARSERS = ("builtin", "markitdown")
 """Names of the one parser that there is; the second is what upstream's clients know its default by."""
 
-_ITEM_FIELDS = (
-    *("context", "document_id", "tags", "metadata", "timestamp", "strategy", "observation_scopes", "entities"),
-    "resolve_entities",
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadLimits:
@@ -49,7 +44,7 @@ class UploadLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadedFile:
-    """A file as it came, and what the caller says of it (a mapping of `ItemInput`'s fields, and ``parser``)."""
+    """A file as it came, and what the caller says of it (fields of `ItemInput`, and ``parser``)."""
 
     filename: str
     media_type: str
@@ -188,12 +183,6 @@ def _item(about: Mapping[str, Any], path: str) -> dict[str, Any]:
     for parser in [parsers] if isinstance(parsers, str) else list(parsers):
         if parser not in PARSERS:
             raise BadRequest(f"{path}.parser: there is no parser {parser!r}; leave it out, or give 'builtin'.")
-    unknown = next((name for name in given if name not in _ITEM_FIELDS), None)
-    if unknown is not None:
-        raise InvalidInput(
-            f"{path}.{unknown} is not known. A file can have: {', '.join(_ITEM_FIELDS)}, parser.",
-            field=f"{path}.{unknown}",
-        )
     return given
 
 
