@@ -113,6 +113,15 @@ def check_directive(given: DirectiveInput) -> None:
     _changed(Directive(directive_id="", name="", content="", created_at=then, updated_at=then), given)
 
 
+def storable(rule: Directive) -> Directive | None:
+    """A directive from elsewhere, in shape; None for one that can't be kept."""
+    try:
+        checked = _changed(rule, DirectiveInput(tags=rule.tags))
+    except InvalidInput:
+        return None
+    return checked if rule.directive_id.strip() and clean_text(rule.directive_id) == rule.directive_id else None
+
+
 def _changed(held: Directive, given: DirectiveInput) -> Directive:
     """The directive with what is given, all of it checked."""
     priority = held.priority if given.priority is None else given.priority

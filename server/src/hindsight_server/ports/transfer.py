@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from hindsight_server.domain.directives import Directive
 from hindsight_server.domain.model import FactState, FactType
 from hindsight_server.ports.embedder import Encoding
 from hindsight_server.ports.records import Operation
@@ -16,11 +17,12 @@ from hindsight_server.ports.records import Operation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferBank:
-    """A bank's own settings."""
+    """A bank's own settings, and the rules that reflect follows."""
 
     bank_id: str
     name: str
     config: Mapping[str, Any] = field(default_factory=dict)
+    directives: tuple[Directive, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,11 @@ import apsw
 
 from hindsight_server.adapters.sqlite.attachments import drawn_in
 from hindsight_server.adapters.sqlite.banks import get_bank
+from hindsight_server.adapters.sqlite.directives import read_directives
 from hindsight_server.adapters.sqlite.queries import all_rows, one_row
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, from_micros, moment, to_json
+from hindsight_server.domain.directives import in_order
 from hindsight_server.domain.errors import NotFound
 from hindsight_server.domain.model import FactState, FactType
 from hindsight_server.domain.naming.flags import GIVEN, SHOWN
@@ -40,7 +42,8 @@ def read_transfer(
 ) -> None:
     """See `Store.read_transfer`."""
     bank = get_bank(connection, bank_id)
-    take(TransferBank(bank_id=bank_id, name=bank.name, config=bank.config))
+    rules = tuple(in_order(read_directives(connection, bank_id, False)))
+    take(TransferBank(bank_id=bank_id, name=bank.name, config=bank.config, directives=rules))
     wanted = {"bank_id": bank_id, "document_ids": None if document_ids is None else to_json(list(document_ids))}
     rows = all_rows(connection, "transfer.documents", wanted)
     missing = set(document_ids or ()) - {row[0] for row in rows}

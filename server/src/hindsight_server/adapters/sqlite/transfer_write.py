@@ -9,6 +9,7 @@ import apsw
 
 from hindsight_server.adapters.sqlite.attachments import draw, restore_attachments
 from hindsight_server.adapters.sqlite.banks import ensure_bank, save_bank
+from hindsight_server.adapters.sqlite.directives import save_directive
 from hindsight_server.adapters.sqlite.facts_write import NewFact, delete_facts, insert_facts
 from hindsight_server.adapters.sqlite.names import EntityNumbers, Mentioned, make_name, touch
 from hindsight_server.adapters.sqlite.naming import GIVEN_FLAGS
@@ -46,6 +47,8 @@ def write_transfer(connection: apsw.Connection, write: TransferWrite) -> Transfe
         raise Conflict(f"Bank '{write.bank_id}' holds something already; restore into a new bank, or merge.")
     if write.bank is not None:
         save_bank(connection, write.bank_id, _bank_change(write), write.now)
+        for rule in write.bank.directives:
+            save_directive(connection, write.bank_id, rule, write.now)
     try:
         counts = _Writing(BankSession(connection, write.bank_id, write.now), write).write()
     except apsw.ConstraintError as error:

@@ -16,6 +16,7 @@ from hindsight_server.domain.ids import new_id
 from hindsight_server.domain.model import FactType
 from hindsight_server.engine import config as settings
 from hindsight_server.engine.defence.importing import ImportDefender, Incoming
+from hindsight_server.engine.directives import storable
 from hindsight_server.engine.indexing import IndexedWords, Indexer, embedded_text
 from hindsight_server.engine.retain.items import check_bank_id
 from hindsight_server.engine.transfer.archive import Archive, ArchiveWriter, read_archive
@@ -337,7 +338,10 @@ def _known_settings(bank: TransferBank) -> TransferBank:
     dropped = sorted(set(bank.config) - set(known))
     if dropped:
         _log.warning("settings of an archive that this server does not have are left out: %s", ", ".join(dropped))
-    return replace(bank, config=settings.checked_updates(known, has_model=True))
+    rules = tuple(rule for rule in map(storable, bank.directives) if rule is not None)
+    if len(rules) < len(bank.directives):
+        _log.warning("import leaves out %d directives that can't be kept", len(bank.directives) - len(rules))
+    return replace(bank, config=settings.checked_updates(known, has_model=True), directives=rules)
 
 
 def _filename(bank_id: str) -> str:
