@@ -65,12 +65,21 @@ def test_a_template_sets_another_bank_up(api: Any, bank: str) -> None:
     manifest = {
         "version": "1",
         "bank": {"retain_chunk_size": 700, "reflect_mission": "be kind", "mcp_enabled_tools": None},
+        "mental_models": [{"id": "tea", "name": "Tea", "source_query": "What does she drink?", "tags": ["drinks"]}],
+        "directives": [{"name": "tone", "content": "Be brief.", "priority": 2}],
     }
     dry = api.bank("POST", bank, "/import?dry_run=true", manifest)
     assert (dry.status, dry.body["config_applied"]) == (200, False)
+    assert (dry.body["mental_models_created"], dry.body["directives_created"]) == (["tea"], ["tone"])
     assert api.bank("GET", bank, "/config").status == 404
     assert api.bank("POST", bank, "/import", manifest).body["config_applied"] is True
     exported = api.bank("GET", bank, "/export").body
+    assert exported["directives"] == [
+        {"name": "tone", "content": "Be brief.", "priority": 2, "is_active": True, "tags": []}
+    ]
+    again = api.bank("POST", bank, "/import", exported).body
+    assert (again["mental_models_updated"], again["directives_updated"]) == (["tea"], ["tone"])
+    assert (again["mental_models_created"], again["operation_ids"]) == ([], [])
     assert exported["bank"] == {"retain_chunk_size": 700, "reflect_mission": "be kind"}
     assert api.bank("POST", f"{bank}-2", "/import", exported).status == 200
     assert api.bank("GET", f"{bank}-2", "/export").body == exported
@@ -80,7 +89,7 @@ def test_a_template_sets_another_bank_up(api: Any, bank: str) -> None:
         ({"version": "1", "bank": {"retain_chunk_size": "x"}}, "retain_chunk_size"),
         ({"version": "1", "bank": {"nothing": 1}}, "nothing"),
         ({"version": "1", "bank": [1]}, "bank"),
-        ({"version": "1", "directives": [{"name": "a", "content": "b"}]}, "directives"),
+        ({"version": "1", "directives": [{"name": "a", "content": " "}]}, "directives[0]"),
         ({"version": "1", "mental_models": [{"id": "a"}]}, "mental_models"),
     ):
         refused = api.bank("POST", f"{bank}-3", "/import", wrong)

@@ -42,7 +42,10 @@ async def export_documents(
     include_knowledge_base: bool = False,
 ) -> Response:
     wanted = ExportInput(
-        document_ids=_ids(document_id), include_config=False, include_observations=include_observations
+        document_ids=_ids(document_id),
+        include_config=False,
+        include_observations=include_observations,
+        include_pages=include_knowledge_base,
     )
     return _submitted(await services(request).transfers.export(bank_id, wanted))
 
@@ -60,7 +63,13 @@ async def export_bank(
     include_history: bool = False,
     document_id: Ids = None,
 ) -> Response:
-    wanted = ExportInput(document_ids=_ids(document_id), include_data=include_data, include_config=include_bank_config)
+    ids = _ids(document_id)
+    wanted = ExportInput(
+        document_ids=ids,
+        include_data=include_data,
+        include_config=include_bank_config,
+        include_pages=include_data and ids is None,
+    )
     return _submitted(await services(request).transfers.export(bank_id, wanted))
 
 
@@ -94,7 +103,7 @@ async def clone_bank(
     include_bank_config: bool = True,
     include_history: bool = False,
 ) -> Response:
-    wanted = ExportInput(include_data=include_data, include_config=include_bank_config)
+    wanted = ExportInput(include_data=include_data, include_config=include_bank_config, include_pages=include_data)
     return _submitted(await services(request).transfers.clone(bank_id, target_bank_id, wanted))
 
 

@@ -137,8 +137,53 @@ class TransferNames:
     given: tuple[TransferMention, ...] = ()
 
 
-TransferRecord = TransferBank | TransferDocument | TransferFact | TransferNames
-"""In this order: one bank, its documents, its facts from the oldest on, one of names."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferModel:
+    """A mental model with what it says; its history stays behind.
+
+    Args:
+        page: as `domain.pages.text.page_json` makes it.
+        seen_ids: the memories that it rests on; without one of them it comes without content.
+        terms: what its words are found by.
+    """
+
+    mental_model_id: str
+    name: str
+    source_query: str
+    tags: tuple[str, ...]
+    max_tokens: int
+    trigger: Mapping[str, Any]
+    is_page: bool
+    created_at: datetime
+    page: Mapping[str, Any]
+    fact_ids: tuple[str, ...]
+    seen_ids: tuple[str, ...]
+    section_terms: Mapping[str, tuple[str, ...]]
+    terms: Mapping[str, int]
+    answered_query: str | None
+    structured_output: Mapping[str, Any] | None
+    last_refreshed_at: datetime | None
+    last_memory_seen_at: datetime | None
+    last_full_refreshed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferNode:
+    """A folder or page of the tree; a page's id is that of its mental model."""
+
+    node_id: str
+    kind: str
+    name: str
+    parent_id: str | None
+    managed: bool
+    created_at: datetime
+    updated_at: datetime
+
+
+TransferRecord = TransferBank | TransferDocument | TransferFact | TransferNames | TransferModel | TransferNode
+"""In this order: one bank, its documents, its facts from the oldest on, one of names, mental models, the tree (folders
+before what is in them).
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +207,7 @@ class TransferCounts:
     documents_renamed: int = 0
     facts_imported: int = 0
     observations_imported: int = 0
+    mental_models_imported: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +218,7 @@ class TransferWrite:
         bank_id: where everything goes; the bank is created when it is not there.
         fresh: Conflict is raised when the bank holds anything already.
         conflict: what becomes of a document whose id is taken: ``skip``, ``replace`` or ``new-id``.
+        models, nodes: those whose ids are taken are left out; what is to be refreshed is queued.
         bank: settings to take over; None leaves them.
         finishes: the job, which is completed in the same transaction; Conflict is raised when it was cancelled, and
             nothing is written when it is completed already.
@@ -183,6 +230,8 @@ class TransferWrite:
     documents: tuple[TransferDocument, ...] = ()
     facts: tuple[ReadyFact, ...] = ()
     names: TransferNames = field(default_factory=TransferNames)
+    models: tuple[TransferModel, ...] = ()
+    nodes: tuple[TransferNode, ...] = ()
     bank: TransferBank | None = None
     fresh: bool = False
     conflict: str = "skip"

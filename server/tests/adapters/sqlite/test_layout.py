@@ -32,7 +32,7 @@ _NO_BANK = {
 # These are about all facts, documents, entities or operations of a bank.
 _WHOLE_BANK = {
     *("mental_models.list", "mental_models.any_in_bank", "mental_models.nodes", "mental_models.first_withdrawal"),
-    *("mental_models.last_withdrawal", "mental_models.below", "mental_models.node_of_name"),
+    *("mental_models.last_withdrawal", "mental_models.below", "mental_models.node_of_name", "mental_models.restore"),
     *("attachments.drawn", "directives.list"),
     *("banks.facts_by_type", "banks.count_documents", "banks.count_entity_links", "banks.operations_by_status"),
     *("banks.count_facts", "documents.chunks_lost_facts", "documents.count", "documents.list", "documents.tag_sets"),

@@ -13,6 +13,7 @@ from hindsight_server.adapters.sqlite.banks import get_bank
 from hindsight_server.adapters.sqlite.directives import read_directives
 from hindsight_server.adapters.sqlite.queries import all_rows, one_row
 from hindsight_server.adapters.sqlite.statements import sql
+from hindsight_server.adapters.sqlite.transfer_models import read_models
 from hindsight_server.adapters.sqlite.values import from_json, from_micros, moment, to_json
 from hindsight_server.domain.directives import in_order
 from hindsight_server.domain.errors import NotFound
@@ -58,6 +59,7 @@ def read_transfer(
         take(replace(fact, attachments=drawn[fact.fact_id]) if fact.fact_id in drawn else fact)
     if document_ids is None:
         take(_names(connection, bank_id))
+    read_models(connection, bank_id, take)
 
 
 def _document(connection: apsw.Connection, bank_id: str, row: tuple[Any, ...], chunks: _Chunks) -> TransferDocument:

@@ -20,6 +20,7 @@ from hindsight_server.adapters.sqlite.security import restore_receipt
 from hindsight_server.adapters.sqlite.session import BankSession, micros_of
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.transfer import holds_anything
+from hindsight_server.adapters.sqlite.transfer_models import write_models
 from hindsight_server.adapters.sqlite.values import to_json, to_micros
 from hindsight_server.domain.errors import Conflict, InvalidInput, NotFound
 from hindsight_server.domain.ids import chunk_id, new_id
@@ -87,8 +88,11 @@ class _Writing:
         self._facts(taken)
         self._names(self.wanted.names)
         self.session.save(documents=bool(self.renamed))
+        models = write_models(self.session.connection, self.wanted)
         observations = sum(ready.fact.fact_type is FactType.OBSERVATION for ready in taken)
-        return replace(self.counts, facts_imported=len(taken), observations_imported=observations)
+        return replace(
+            self.counts, facts_imported=len(taken), observations_imported=observations, mental_models_imported=models
+        )
 
     def _count(self, name: str) -> None:
         self.counts = replace(self.counts, **{name: getattr(self.counts, name) + 1})

@@ -33,7 +33,7 @@ from hindsight_server.ports.mental_models import KnowledgeNode, MentalModel, Men
 from hindsight_server.ports.records import Operation, Page
 from hindsight_server.ports.store import Store
 
-_ID = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,198}[a-z0-9])?")
+MODEL_ID = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,198}[a-z0-9])?")
 _LONGEST_NAME, _LONGEST_QUERY = 300, 4000
 _MOST_TAGS = 200
 
@@ -87,7 +87,7 @@ class MentalModels:
         """The model that is asked for, not stored. Raises InvalidInput."""
         now = self._clock.now()
         given = wanted.mental_model_id
-        if given is not None and not _ID.fullmatch(given):
+        if given is not None and not MODEL_ID.fullmatch(given):
             raise InvalidInput(
                 f"{id_field} must be 1 to 200 lower-case letters, digits and hyphens, with no hyphen at an end.",
                 field=id_field,

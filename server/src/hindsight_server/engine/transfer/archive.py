@@ -1,9 +1,9 @@
 """The archive: a ZIP file of a manifest and of JSON lines.
 
 ``manifest.json`` names the format and, for each other file, its size, its number of lines and its SHA-256. The others
-are ``bank.json``, ``documents.jsonl``, ``facts.jsonl`` (the oldest first) and ``names.json``. Vectors are in none: they
-belong to a model, and are made again where the archive is taken in. The bytes of attachments are files of their own,
-``blobs/SHA-256``.
+are ``bank.json``, ``documents.jsonl``, ``facts.jsonl`` (the oldest first), ``names.json``, ``mental_models.jsonl`` and
+``knowledge.jsonl``. Vectors are in none: they belong to a model, and are made again where the archive is taken in. The
+bytes of attachments are files of their own, ``blobs/SHA-256``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from hindsight_server.ports.transfer import (
     TransferBank,
     TransferDocument,
     TransferFact,
+    TransferModel,
     TransferNames,
+    TransferNode,
     TransferRecord,
 )
 
@@ -36,7 +38,8 @@ FORMAT = "hindsight-archive"
 VERSION = 1
 MANIFEST = "manifest.json"
 _BANK, _DOCUMENTS, _FACTS, _NAMES = "bank.json", "documents.jsonl", "facts.jsonl", "names.json"
-_FILES = (_BANK, _DOCUMENTS, _FACTS, _NAMES)
+_MODELS, _NODES = "mental_models.jsonl", "knowledge.jsonl"
+_FILES = (_BANK, _DOCUMENTS, _FACTS, _NAMES, _MODELS, _NODES)
 _BLOBS = "blobs/"
 _BLOB = re.compile(r"blobs/[0-9a-f]{64}")
 _FREE_BYTES = 1 << 20
@@ -48,6 +51,8 @@ _KINDS: dict[type, str] = {
     TransferDocument: _DOCUMENTS,
     TransferFact: _FACTS,
     TransferNames: _NAMES,
+    TransferModel: _MODELS,
+    TransferNode: _NODES,
 }
 _ADAPTERS: dict[str, TypeAdapter[Any]] = {}
 
@@ -63,6 +68,8 @@ class Archive:
     documents: list[TransferDocument] = field(default_factory=list)
     facts: list[TransferFact] = field(default_factory=list)
     names: TransferNames = field(default_factory=TransferNames)
+    models: list[TransferModel] = field(default_factory=list)
+    nodes: list[TransferNode] = field(default_factory=list)
     blobs: set[str] = field(default_factory=set)
 
 
@@ -233,6 +240,10 @@ def _put(archive: Archive, record: TransferRecord) -> None:
         archive.documents.append(record)
     elif isinstance(record, TransferFact):
         archive.facts.append(record)
+    elif isinstance(record, TransferModel):
+        archive.models.append(record)
+    elif isinstance(record, TransferNode):
+        archive.nodes.append(record)
     else:
         archive.names = record
 

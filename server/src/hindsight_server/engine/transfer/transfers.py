@@ -21,6 +21,7 @@ from hindsight_server.engine.indexing import IndexedWords, Indexer, embedded_tex
 from hindsight_server.engine.retain.items import check_bank_id
 from hindsight_server.engine.transfer.archive import Archive, ArchiveWriter, read_archive
 from hindsight_server.engine.transfer.bytes import AttachmentBytes
+from hindsight_server.engine.transfer.pages import brought_models
 from hindsight_server.engine.transfer.types import ExportInput, ImportInput, TransferLimits
 from hindsight_server.ports.archives import ArchiveKind, Archives, StoredArchive
 from hindsight_server.ports.clock import Clock
@@ -32,7 +33,9 @@ from hindsight_server.ports.transfer import (
     TransferCounts,
     TransferDocument,
     TransferFact,
+    TransferModel,
     TransferNames,
+    TransferNode,
     TransferRecord,
     TransferWrite,
 )
@@ -185,6 +188,8 @@ class Transfers:
             documents=incoming.documents,
             facts=ready,
             names=incoming.names if fresh else TransferNames(),
+            models=brought_models(archive, incoming.facts, keep_words=fresh) if wanted.include_data else (),
+            nodes=tuple(archive.nodes) if wanted.include_data else (),
             bank=bank,
             fresh=fresh,
             conflict=wanted.conflict,
@@ -318,6 +323,9 @@ def _chosen(wanted: ExportInput, add: Callable[[TransferRecord], None]) -> Calla
                 add(replace(record, config=without_secrets(record.config)))
         elif isinstance(record, TransferDocument | TransferNames):
             if wanted.include_data:
+                add(record)
+        elif isinstance(record, TransferModel | TransferNode):
+            if wanted.include_pages:
                 add(record)
         elif wanted.include_data and (wanted.include_observations or record.fact_type is not FactType.OBSERVATION):
             add(record)

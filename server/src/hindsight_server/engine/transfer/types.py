@@ -41,12 +41,14 @@ class ExportInput:
         include_data: documents and memories.
         include_config: the bank's own settings.
         include_observations: memories that were drawn from others, too.
+        include_pages: mental models and the tree of knowledge pages, too.
     """
 
     document_ids: tuple[str, ...] | None = None
     include_data: bool = True
     include_config: bool = True
     include_observations: bool = True
+    include_pages: bool = False
 
     def __post_init__(self) -> None:
         if not (self.include_data or self.include_config):

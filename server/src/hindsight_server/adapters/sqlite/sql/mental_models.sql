@@ -72,6 +72,15 @@ WHERE bank_id = ? AND mental_model_id = ?
 -- name: unseen
 UPDATE mental_models SET seen_seq = 0, failed_seq = NULL WHERE bank_id = ? AND mental_model_id = ?
 
+-- name: restore
+UPDATE mental_models
+SET version = 1, last_refreshed_at = :refreshed_at, last_memory_seen_at = :seen_at,
+    last_full_refreshed_at = :full_at,
+    seen_seq = (
+        SELECT ifnull(max(f.seq), 0) FROM facts AS f WHERE f.bank_id = :bank_id AND f.updated_at <= :seen_at
+    )
+WHERE bank_id = :bank_id AND mental_model_id = :mental_model_id
+
 -- name: set_refresh
 UPDATE mental_models SET refresh_id = ? WHERE bank_id = ? AND mental_model_id = ?
 

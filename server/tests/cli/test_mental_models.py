@@ -1,0 +1,80 @@
+"""`hindsight mental-model ...` and `hindsight page ...` as processes against a real server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+
+class Command:
+    def __init__(self, url: str) -> None:
+        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("HINDSIGHT_")}
+        self._environment["HINDSIGHT_API_URL"] = url
+
+    def run(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "hindsight_server.cli.main", *arguments],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        return done
+
+    def __call__(self, *arguments: str) -> Any:
+        return json.loads(self.run(*arguments, "--json").stdout)
+
+    def written(self, bank: str, model: str) -> Any:
+        for _ in range(40):
+            found = self("mental-model", "get", bank, model)
+            if found["last_refreshed_at"]:
+                return found
+            time.sleep(0.1)
+        raise AssertionError(found)
+
+
+@pytest.mark.feature("O2")
+def test_mental_models(server_url: str) -> None:
+    run, bank = Command(server_url), f"bank {uuid4().hex[:8]}"
+    run("memory", "retain", bank, "Ann: I drink green tea.")
+    made = run.run("mental-model", "create", bank, "Tea", "What does Ann drink?", "--id", "tea", "--tag", "topic")
+    assert "Note: Tags are a filter of sources" in made.stderr
+    run("mental-model", "update", bank, "tea", "--no-tags", "--delta", "--cron", "0 3 * * *")
+    assert run.written(bank, "tea")["trigger"]["refresh_cron"] == "0 3 * * *"
+    assert run("mental-model", "refresh", bank, "tea", "--full")["operation_id"]
+    for _ in range(40):
+        if "green tea" in run.run("mental-model", "get", bank, "tea").stdout:
+            break
+    assert "No change" in run.run("mental-model", "refresh", bank, "tea", "--dry-run").stdout
+    assert [one["id"] for one in run("mental-model", "list", bank)["items"]] == ["tea"]
+    assert run("mental-model", "clear", bank, "tea")["content"] == ""
+    assert run("mental-model", "history", bank, "tea")[0]["previous_content"]
+    assert run("mental-model", "delete", bank, "tea")["success"]
+    assert "not found" in run.run("mental-model", "get", bank, "tea", code=1).stderr
+
+
+@pytest.mark.feature("O2")
+def test_pages(server_url: str, tmp_path: Path) -> None:
+    run, bank = Command(server_url), f"bank {uuid4().hex[:8]}"
+    run("memory", "retain", bank, "Ann: I drink green tea.")
+    folder = run("page", "folder", bank, "Drinks")["id"]
+    page = run("page", "create", bank, "Tea", "What does Ann drink?", "--folder", folder)["page_id"]
+    run.written(bank, page)
+    assert "green tea" in run.run("page", "get", bank, page).stdout
+    assert "Drinks/" in run.run("page", "tree", bank).stdout
+    assert run("page", "search", bank, "tea")["results"][0]["id"] == page
+    assert run("page", "move", bank, page, "--root", "--name", "Green tea")["parent_id"] is None
+    run("page", "export", bank, str(tmp_path / "out"))
+    assert "green tea" in (tmp_path / "out" / f"{page}.md").read_text()
+    assert (tmp_path / "out" / "log" / f"{page}.md").exists()
+    assert run("page", "delete", bank, folder)["deleted_count"] == 1
