@@ -38,7 +38,7 @@ class Link:
     """Two facts that belong together.
 
     Args:
-        kind: ``entity``, ``temporal`` or ``semantic``.
+        kind: ``entity``, ``temporal``, ``semantic`` or ``caused_by``.
         weight: 0-1.
         entity: the name that an entity link is about, else empty.
     """
@@ -85,6 +85,7 @@ class Graphs:
             facts, total = await self._of_chunk(bank_id, wanted, limit, chunk_id)
         vectors = await self._store.vectors(bank_id, [fact.seq for fact in facts])
         links = await asyncio.to_thread(_links, facts, vectors)
+        links = (*links, *_causal_links(facts, await self._store.causes(bank_id, [fact.fact_id for fact in facts])))
         return Graph(facts=tuple(facts), links=links, total=total, limit=limit)
 
     async def _latest(self, bank_id: str, wanted: FactFilter, limit: int) -> tuple[list[Fact], int]:
@@ -152,6 +153,14 @@ def _semantic_links(facts: Sequence[Fact], vectors: Mapping[str, tuple[Int64Arra
             for column in near[line[near] >= LEAST_LIKENESS].tolist():
                 weight = min(float(line[column]), 1.0)
                 yield Link(ids[int(seqs[row])], ids[int(seqs[column])], "semantic", weight)
+
+
+def _causal_links(facts: Sequence[Fact], causes: Sequence[tuple[str, str]]) -> Iterator[Link]:
+    """What a text states to be the cause of what: from the effect to its cause."""
+    shown = {fact.fact_id for fact in facts}
+    for effect, cause in causes:
+        if effect in shown and cause in shown:
+            yield Link(effect, cause, "caused_by", 1.0)
 
 
 def _moment(time: datetime | None) -> float:

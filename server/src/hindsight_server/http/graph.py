@@ -27,7 +27,12 @@ from hindsight_server.ports.records import FactFilter
 _LABEL_CHARS = 60
 _BLOCK_CHARS = 20_000  # of a content that are as much work as an item
 _NODE_COLOURS = {"world": "#4c78a8", "experience": "#f58518", "observation": "#54a24b"}
-_EDGE_LOOKS = {"entity": ("#72b7b2", "solid"), "temporal": ("#bab0ac", "dashed"), "semantic": ("#b279a2", "dotted")}
+_EDGE_LOOKS = {
+    "entity": ("#72b7b2", "solid"),
+    "temporal": ("#bab0ac", "dashed"),
+    "semantic": ("#b279a2", "dotted"),
+    "caused_by": ("#e45756", "solid"),
+}
 _OVERRIDES = (
     "retain_mission",
     "retain_extraction_mode",

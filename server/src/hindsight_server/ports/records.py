@@ -107,6 +107,7 @@ class FactWrite:
         encoding: None while the fact is pending, or when no embedder could encode it.
         session: explicit session key (from tag or metadata), else None.
         fold: facts of equal numbers say the same (`domain.identity.fold_number`); 0 is like no other.
+        causes: ids of facts of the same document, written with it, that are stated to be its causes.
     """
 
     fact_id: str
@@ -118,6 +119,7 @@ class FactWrite:
     session: str | None = None
     state: FactState = FactState.VALID
     fold: int = 0
+    causes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

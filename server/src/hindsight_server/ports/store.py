@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from hindsight_server.domain.model import Fact
 from hindsight_server.ports.attachments import AttachmentStore
+from hindsight_server.ports.causes import CauseStore
 from hindsight_server.ports.directives import DirectiveStore
 from hindsight_server.ports.embedder import Encoding, Int8Array
 from hindsight_server.ports.entities import EntityStore
@@ -55,6 +56,7 @@ class Store(
     MentalModelStore,
     AttachmentStore,
     LlmLogStore,
+    CauseStore,
     Protocol,
 ):
     async def open(self) -> None:

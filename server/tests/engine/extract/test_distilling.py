@@ -8,6 +8,7 @@ import pytest
 
 from hindsight_server.domain.errors import ModelRefused, ModelUnavailable
 from hindsight_server.domain.model import FactType
+from hindsight_server.engine.graph import Graphs
 from hindsight_server.engine.retain import ItemInput
 from hindsight_server.ports.llm import ChatReply
 from hindsight_server.ports.records import FactFilter
@@ -148,3 +149,15 @@ async def test_an_async_retain_whose_model_is_away_keeps_the_words_and_is_tried_
     done = await read.engine.operations.status("b", outcome.operation_id or "")
     assert (done.status, done.error) == ("completed", None)
     assert set(await read.engine.texts("b")) == {"Ann moved to Oslo."}
+
+
+@pytest.mark.feature("R11")
+async def test_stated_causes_are_kept_and_shown_in_the_graph(reading: Read) -> None:
+    rain, mud = fact("It rained in Oslo all night."), fact("The road to the cabin was mud.", 2, caused_by=[1, 2, 7])
+    read = reading([facts(fact("Zora met Quentin in Rome."), rain, mud)])
+    text = "Ann: It rained in Oslo all night.\nAnn: So the road to the cabin was mud."
+    await read.engine.retain("b", [ItemInput(content=text)])
+    graph = await Graphs(read.engine.store).of("b", FactFilter(), 10)
+    texts = {one.fact_id: one.text for one in graph.facts}
+    causal = [(texts[link.source], texts[link.target]) for link in graph.links if link.kind == "caused_by"]
+    assert causal == [("The road to the cabin was mud.", "It rained in Oslo all night.")]

@@ -33,6 +33,7 @@ _TABLES = (
     "mental_models",
     "security_events",
     "document_receipts",
+    "causes",
     "token_vectors",
     "further_vectors",
     "vectors",

@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 import numpy as np
 
+from hindsight_server.adapters.sqlite.causes import insert_causes
 from hindsight_server.adapters.sqlite.images import drop_image
 from hindsight_server.adapters.sqlite.names import Mentioned, add_links, add_mentions, remove_mentions
 from hindsight_server.adapters.sqlite.postings import add_postings, remove_postings
@@ -73,6 +74,7 @@ def insert_facts(session: BankSession, facts: Sequence[NewFact]) -> Sequence[int
         if fact.write.extracted.name_links:
             add_links(session, seq, fact.write.extracted.name_links)
     add_postings(connection, session.bank_id, [(seq, fact.write.terms) for seq, fact in numbered])
+    insert_causes(connection, session.bank_id, [fact.write for fact in facts])
     session.fact_count += len(facts)
     return seqs
 

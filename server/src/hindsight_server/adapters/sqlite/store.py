@@ -24,6 +24,7 @@ from hindsight_server.adapters.sqlite import (
     tags,
 )
 from hindsight_server.adapters.sqlite.attachments import AttachmentRows
+from hindsight_server.adapters.sqlite.causes import CauseRows
 from hindsight_server.adapters.sqlite.directives import DirectiveRows
 from hindsight_server.adapters.sqlite.images import Images
 from hindsight_server.adapters.sqlite.llm_log import LlmLogRows
@@ -59,7 +60,7 @@ from hindsight_server.ports.records import (
 )
 
 
-class SqliteStore(AttachmentRows, MentalModelRows, ObservationRows, LlmLogRows, SecurityRows, DirectiveRows):
+class SqliteStore(AttachmentRows, CauseRows, MentalModelRows, ObservationRows, LlmLogRows, SecurityRows, DirectiveRows):
     """`Store` in a data folder: ``memory.db`` (with SQLite's own files beside it) and a lock file.
 
     Writes run one after another on one thread and are on the disk when they return; reads run on a few others, each in

@@ -167,7 +167,7 @@ def _document(extracted: Extracted, indexer: Indexer, state: FactState) -> Docum
         for chunk in extraction.chunks
     )
     session = _named_session(item)
-    facts = tuple(_fact(_completed(fact, item), indexer, session, state) for fact in extraction.facts)
+    facts = [_fact(_completed(fact, item), indexer, session, state) for fact in extraction.facts]
     return DocumentWrite(
         document_id=item.document_id,
         mode=part.mode,
@@ -179,7 +179,7 @@ def _document(extracted: Extracted, indexer: Indexer, state: FactState) -> Docum
         timestamp=item.timestamp,
         turn_count=len(extraction.turns),
         chunks=chunks,
-        facts=facts,
+        facts=_with_causes(facts),
         kept_hashes=frozenset(hashes.kept),
         observation_scopes=item.observation_scopes,
         source=to_source(part.checked),
@@ -201,6 +201,15 @@ def _fact(fact: ExtractedFact, indexer: Indexer, session: str | None, state: Fac
         session=session,
         state=state,
         fold=_fold(fact),
+    )
+
+
+def _with_causes(facts: Sequence[FactWrite]) -> tuple[FactWrite, ...]:
+    return tuple(
+        replace(fact, causes=tuple(facts[at].fact_id for at in fact.extracted.caused_by))
+        if fact.extracted.caused_by
+        else fact
+        for fact in facts
     )
 
 

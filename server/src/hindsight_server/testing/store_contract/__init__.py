@@ -13,6 +13,7 @@ Limits and offsets are never negative here: callers refuse them.
 """
 
 from hindsight_server.testing.store_contract.banks import BankContract
+from hindsight_server.testing.store_contract.causes import CauseContract
 from hindsight_server.testing.store_contract.concurrency import ConcurrencyContract
 from hindsight_server.testing.store_contract.directives import DirectiveContract
 from hindsight_server.testing.store_contract.facts import FactContract
@@ -53,6 +54,7 @@ class StoreContract(
     KnowledgeContract,
     DirectiveContract,
     LlmLogContract,
+    CauseContract,
 ):
     """All of them."""
 

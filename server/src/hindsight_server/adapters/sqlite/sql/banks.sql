@@ -158,6 +158,9 @@ DELETE FROM observations WHERE bank_id = ?
 -- name: delete_consolidation_passes
 DELETE FROM consolidation_passes WHERE bank_id = ?
 
+-- name: delete_causes
+DELETE FROM causes WHERE bank_id = ?
+
 -- name: delete_consolidations
 DELETE FROM consolidations WHERE bank_id = ?
 
