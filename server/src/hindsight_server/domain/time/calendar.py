@@ -167,7 +167,8 @@ def moment(at: datetime) -> Span:
 
 
 _WEEK_PARTS = {"early": (0, 2), "mid": (1, 3), "late": (3, 6), "first": (0, 2), "second": (3, 6)}
-_YEAR_PARTS = {"early": (0, 2), "mid": (3, 8), "late": (9, 11), "first": (0, 5), "second": (6, 11)}
+_YEAR_PARTS = {"early": (0, 1), "mid": (4, 7), "late": (10, 11), "first": (0, 5), "second": (6, 11)}
+_MONTH_PARTS = {"early": (1, 10), "mid": (11, 20), "late": (21, 31)}
 _SEASON_PARTS = {"early": (0, 0), "mid": (1, 1), "late": (2, 2)}
 _DECADE_PARTS = {"early": (0, 3), "mid": (4, 6), "late": (7, 9), "first": (0, 4), "second": (5, 9)}
 
@@ -175,8 +176,8 @@ _DECADE_PARTS = {"early": (0, 3), "mid": (4, 6), "late": (7, 9), "first": (0, 4)
 def portion(span: Span, part: str) -> Span:
     """The ``early``, ``mid`` or ``late`` part, or the ``first`` or ``second`` half.
 
-    Of a year its first and last three months and the six between; of a week Monday to Wednesday, Tuesday to Thursday,
-    Thursday to Sunday; of a season a month; of a decade four, three and three years; a third of anything else.
+    Of a year its first and last two months and the four in the middle (some mean one month, some three); of a week Monday to Wednesday, Tuesday to Thursday,
+    Thursday to Sunday; of a month its days to the 10th, to the 20th and the rest; of a season a month; of a decade four, three and three years; a third of anything else.
     """
     first, last = span.start.date(), span.end.date()
     if span.grain is Grain.YEAR:
@@ -191,6 +192,13 @@ def portion(span: Span, part: str) -> Span:
         return replace(span, start=span.start + timedelta(days=start), end=span.start + timedelta(days=end + 1) - _TICK)
     if part in ("first", "second"):
         return _half_of(span, part)
+    if span.grain is Grain.MONTH and last.day >= 28:
+        start, end = _MONTH_PARTS[part]
+        return replace(
+            span,
+            start=datetime.combine(first.replace(day=start), time.min),
+            end=datetime.combine(first.replace(day=min(end, last.day)), time.max),
+        )
     if span.grain in (Grain.SEASON, Grain.QUARTER) and 80 < (last - first).days < 93:
         return _part(span, months(first.year, first.month + _SEASON_PARTS[part][0], 1, Grain.MONTH), (0, 0))
     third = max(1, ((last - first).days + 1) // 3)

@@ -36,6 +36,7 @@ class EventPhrase:
         is_stretch: whether all of the step is meant ("the two months before"), not its end ("two months before").
         kinds: for each kind of event that is named the words that tell of it ("marriage", "wedding", "married").
         named: the words of the event that belong to one of the kinds.
+        light: words of the event that tell nothing of it ("her stay in hospital").
         asides: words beside which the event is not the event itself ("anniversary").
         until: the second event of "between the fire and the reopening".
     """
@@ -53,6 +54,7 @@ class EventPhrase:
     kinds: tuple[tuple[str, ...], ...] = ()
     named: tuple[str, ...] = ()
     asides: tuple[str, ...] = ()
+    light: tuple[str, ...] = ()
     until: EventPhrase | None = None
 
     def bounds(self, event: Interval, zone: tzinfo) -> Bounds:
@@ -129,6 +131,7 @@ class EventGrammar:
         self._relations = {cue: Relation(name) for name, cues in data["sides"].items() for cue in cues}
         self._aliases: Mapping[str, str] = data.get("aliases", {})
         self._asides = tuple(data["aside"])
+        self._light = tuple(data.get("light", ()))
         self._words = words
         self._lasting = frozenset(data["lasting"])
         self.cues = frozenset(cue.split()[0] for cue in (*self._relations, "between"))
@@ -178,6 +181,7 @@ class EventGrammar:
             is_stretch=bool(_part(match, "whole")) and not most,
             is_lasting=cue in self._lasting,
             asides=self._asides,
+            light=self._light,
         )
         last = _part(match, "last")
         if not last:

@@ -146,7 +146,8 @@ class EventFinder:
             others = {self._terms(other) for other in kind} - {terms, ()}
             if terms or others:
                 groups.append(_Group((terms,) if terms else (), tuple(sorted(others)), is_kind=True))
-        groups += [_Group(((term,),)) for term in dict.fromkeys(self._analyzer.index_terms(rest))]
+        light = {term for word in phrase.light for term in self._terms(word)} if groups else set()
+        groups += [_Group(((term,),)) for term in dict.fromkeys(self._analyzer.index_terms(rest)) if term not in light]
         return groups
 
     def _terms(self, word: str) -> tuple[str, ...]:
