@@ -147,7 +147,7 @@ async def test_what_stands_around_a_memory_can_be_read(desk: Desk) -> None:
     assert "No search has found: m77" in told(desk.provider.requests[2])
 
 
-async def test_within_a_scope_of_tags_documents_are_not_read_whole(desk: Desk) -> None:
+async def test_within_a_scope_of_tags_nothing_around_a_memory_is_shown(desk: Desk) -> None:
     from hindsight_server.domain.tags import TagLeaf, TagsMatch
 
     await desk.engine.retain("b", [ItemInput(content="Ann: Luna sleeps.", document_id="d", tags=("a",))])
@@ -157,7 +157,18 @@ async def test_within_a_scope_of_tags_documents_are_not_read_whole(desk: Desk) -
     only_a = TagLeaf(frozenset({"a"}), TagsMatch.ANY_STRICT)
     expand = tool_call("expand", memory_ids=["m1"], depth="document")
     await desk.ask([recall("Luna"), expand, done("Luna.", "m1")], tags=only_a)
+    assert desk.tools == {"recall", "done"}
+    assert "<passages>" not in str(desk.provider.requests[-1])
     assert "4411" not in str(desk.provider.requests[-1])
+
+
+async def test_memories_are_shown_where_they_stand_as_far_as_the_bank_allows(desk: Desk) -> None:
+    await desk.ask([recall("Luna"), done("Luna.", "m1")])
+    assert told(desk.provider.requests[1]).count("harbour museum") == 2
+    for settings in ({"recall_include_chunks": False}, {"recall_include_chunks": True, "recall_chunks_max_tokens": 1}):
+        await desk.engine.banks.update_config("b", settings)
+        await desk.ask([recall("Luna"), done("Luna.", "m1")])
+        assert told(desk.provider.requests[1]).count("harbour museum") == 1
 
 
 @pytest.mark.feature("F5")

@@ -129,7 +129,8 @@ class ReasonedReflector:
 
     async def _offered(self, bank_id: str, asked: ReflectQuery, readable: MentalModelScope) -> list[str]:
         """Names of the tools that there is something for, and that the request allows."""
-        names = [tools.EXPAND, tools.DONE]
+        # What stands around a memory may bear tags that the request leaves out.
+        names = [tools.DONE] if asked.tags is not None else [tools.DONE, tools.EXPAND]
         mental_models = self._with.mental_models
         wanted = mental_models is not None and not asked.exclude_mental_models
         if mental_models is not None and wanted and await mental_models.any_mental_model(bank_id, readable):

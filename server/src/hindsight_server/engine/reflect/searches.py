@@ -12,7 +12,6 @@ from hindsight_server.domain.errors import HindsightServerError, InvalidInput, N
 from hindsight_server.domain.model import Fact
 from hindsight_server.engine.language.prompts import data_block
 from hindsight_server.engine.recall.types import (
-    IncludedChunk,
     RecallOutcome,
     RecallQuery,
     ScoredFact,
@@ -31,6 +30,8 @@ _MENTAL_MODELS, _MOST_MENTAL_MODELS = 5, 20
 _GLANCE = 1500  # characters of a mental model in a search
 _LONGEST_SOURCE = 20_000  # characters of a document
 _MOST_EXPANDED = 10
+_MOST_PASSAGES = 8
+_CHARACTERS_A_TOKEN = 4  # about; passages need no exact count
 
 
 class Recaller(Protocol):
@@ -133,7 +134,6 @@ class Searches:
         asked, settings = self._scope.asked, self._scope.settings
         observations = name == tools.SEARCH_OBSERVATIONS
         usual = asked.observation_tokens if observations else settings.recall_tokens
-        chunks = 0 if observations else settings.chunk_tokens
         sources = settings.source_tokens if observations else 0
         outcome = await self._recaller.recall(
             self._scope.bank_id,
@@ -144,7 +144,6 @@ class Searches:
                 max_tokens=_within(arguments.get("max_tokens"), usual),
                 query_timestamp=asked.query_timestamp,
                 tags=asked.tags,
-                chunks_max_tokens=chunks or None,
                 source_facts=SourceFactsOption(max_tokens=sources) if sources else None,
             ),
         )
@@ -153,8 +152,9 @@ class Searches:
         if outcome.source_facts:
             supporting = [shown_fact(self.evidence.name(fact), fact) for fact in outcome.source_facts]
             parts.append("Memories that the observations rest on:\n" + data_block("memories", lines(supporting)))
-        if outcome.chunks:
-            parts.append("Where they stand:\n" + data_block("passages", _passages(outcome.chunks, outcome.results)))
+        passages = "" if observations else await self._passages(outcome.results)
+        if passages:
+            parts.append("Where they stand:\n" + data_block("passages", passages))
         if outcome.trace.degraded:
             missing = ", ".join(outcome.trace.degraded)
             parts.append(f"Part of the search was not available ({missing}): do not say that something is not there.")
@@ -164,6 +164,26 @@ class Searches:
             count=len(rows),
             incomplete=outcome.trace.degraded,
         )
+
+    async def _passages(self, results: Sequence[ScoredFact]) -> str:
+        """Where the best results stand, as far as that says more than they do and the bank's settings allow.
+
+        A passage may hold words under other tags, so none is shown where the request filters by tags.
+        """
+        left = self._scope.settings.chunk_tokens * _CHARACTERS_A_TOKEN
+        if self._scope.asked.tags is not None or not left:
+            return ""
+        ids = list(dict.fromkeys(hit.fact.chunk_id for hit in results if hit.fact.chunk_id))[:_MOST_PASSAGES]
+        told = {" ".join(hit.fact.text.split()) for hit in results}
+        shown: list[str] = []
+        for chunk in await self._store.chunks(self._scope.bank_id, ids) if ids else ():
+            if " ".join(chunk.text.split()) in told:
+                continue
+            if len(chunk.text) > left:
+                break
+            shown.append(chunk.text)
+            left -= len(chunk.text)
+        return "\n---\n".join(shown)
 
     def _shown(self, hit: ScoredFact, *, entities: bool) -> dict[str, Any]:
         name = self.evidence.name(hit.fact)
@@ -201,9 +221,7 @@ class Searches:
     async def _expand(self, names: Sequence[str], *, whole: bool) -> Found:
         known = {name: fact for name in names[:_MOST_EXPANDED] if (fact := self.evidence.fact(name)) is not None}
         unknown = [name for name in names[:_MOST_EXPANDED] if name not in known]
-        # A document may hold passages with other tags than those that the request may see.
-        documents = whole and self._scope.asked.tags is None
-        texts = await (self._documents(known) if documents else self._chunks(known))
+        texts = await (self._documents(known) if whole else self._chunks(known))
         parts = [data_block("passages", text) for text in texts] or ["Nothing was found."]
         if unknown:
             parts.append(f"No search has found: {', '.join(name[:40] for name in unknown)}.")
@@ -227,9 +245,3 @@ class Searches:
 
 def _within(asked: int | None, usual: int) -> int:
     return usual if asked is None else max(_FEWEST_TOKENS, min(asked, _MOST_TOKENS))
-
-
-def _passages(chunks: Sequence[IncludedChunk], results: Sequence[ScoredFact]) -> str:
-    """Passages that say more than the memories that were taken from them."""
-    told = {" ".join(hit.fact.text.split()) for hit in results}
-    return "\n---\n".join(chunk.text for chunk in chunks if " ".join(chunk.text.split()) not in told)
