@@ -5,9 +5,10 @@ A model, and whoever speaks to it through a memory, can ask for anything; what i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date
 
 from hindsight_server.domain.grounding import Evidence, Ordinary
 from hindsight_server.domain.model import Fact
@@ -17,6 +18,7 @@ from hindsight_server.ports.observations import Source
 
 LONGEST_TEXT = 1000
 """Characters of an observation."""
+_NO_SEAT = -1  # a number may come from any of the facts that speak of the same
 FULL = "the scope has no room for another observation"
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -45,19 +47,25 @@ def check(look: Look, proposal: Proposal, ordinary: Ordinary = no_ordinary) -> C
     return Checked(tuple(checking.accepted), (*proposal.refused, *checking.refused))
 
 
-def dates_of(fact: Fact) -> str:
-    """The days that a fact's times name, as an observation may write them."""
-    told = []
-    for moment in (fact.mentioned_at, fact.occurred_start, fact.occurred_end):
-        if moment is not None:
-            told.append(date_words(moment))
-    return "; ".join(dict.fromkeys(told))
+def date_spans(text: str, facts: Iterable[Fact]) -> list[tuple[int, int]]:
+    """Where a text names a day, month or year in which one of the facts was said or happened."""
+    moments = {
+        moment.date()
+        for fact in facts
+        for moment in (fact.mentioned_at, fact.occurred_start, fact.occurred_end)
+        if moment is not None
+    }
+    return [match.span() for day in moments for match in _writings(day).finditer(text)]
 
 
-def date_words(moment: datetime) -> str:
-    """A day in the usual writings, for comparison only."""
-    day = f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
-    return f"{day} {moment.date().isoformat()} {moment.year}年{moment.month}月{moment.day}日"
+def _writings(day: date) -> re.Pattern[str]:
+    month = _MONTHS[day.month - 1]
+    forms = (
+        *(f"{day.day} {month} {day.year}", f"{month} {day.day}, {day.year}", f"{month} {day.year}", day.isoformat()),
+        *(f"{day.day} {month}", f"{month} {day.day}", f"{day.year}-{day.month:02}", f"{day.year}"),
+        *(f"{day.year}年{day.month}月{day.day}日", f"{day.year}年{day.month}月", f"{day.month}月{day.day}日"),
+    )
+    return re.compile(rf"(?<!\d)(?:{'|'.join(map(re.escape, forms))})(?!\d)", re.IGNORECASE)
 
 
 class _Checking:
@@ -147,26 +155,23 @@ class _Checking:
 def not_proved(text: str, facts: Sequence[Fact], ordinary: Ordinary = no_ordinary) -> str | None:
     """What in a text the facts don't say; None when all of it may come from them."""
     evidence = Evidence(
-        words=[*(fact.text for fact in facts), *(dates_of(fact) for fact in facts)],
-        names=[*_names(facts)],
+        words=[fact.text for fact in facts],
+        names=[name for fact in facts for name in fact.entities],
+        speakers=[fact.speaker for fact in facts if fact.speaker],
         ordinary=ordinary,
     )
     name = evidence.missing_name(text)
     if name is not None:
         return f"its facts don't name '{name[:60]}'"
-    number = evidence.missing_number(text)
+    number = evidence.missing_number(text, _NO_SEAT, date_spans(text, facts))
     if number is not None:
         return f"its facts don't hold the number '{number[:60]}'"
+    foreign = evidence.foreign_words(text)
+    if foreign is not None:
+        return f"its facts don't say '{foreign[:60]}'"
     if not evidence.shares_words(text):
         return "it has nothing in common with its facts"
     return None
-
-
-def _names(facts: Iterable[Fact]) -> Iterable[str]:
-    for fact in facts:
-        yield from fact.entities
-        if fact.speaker:
-            yield fact.speaker
 
 
 def _latest(facts: Iterable[Fact]) -> float:
