@@ -178,7 +178,8 @@ async def test_an_attachment_is_fetched_as_it_was_declared_and_harms_nobody(serv
         other = await app.call("GET", "nobody", f"/attachments/{shown['id']}")
         missing = await app.call("GET", "a b/c", f"/attachments/{'0' * 16}")
         assert (other.status_code, missing.status_code) == (404, 404)
-        assert other.text.replace(shown["id"], "") == missing.text.replace("0" * 16, "")
+        same = other.text.replace(shown["id"], "").replace("nobody", "a b/c")
+        assert same == missing.text.replace("0" * 16, "")
         assert (await app.call("GET", "a b/c", "/attachments/..%2F..%2Fmemory.db")).status_code == 404
 
 

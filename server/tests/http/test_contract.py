@@ -63,6 +63,7 @@ def test_every_served_operation_answers_as_documented(api: Any, conforms: Confor
     _walk_observations(walk)
     _walk_documents(walk)
     _walk_operations(walk)
+    _walk_files(walk)
     _walk_transfers(walk)
     _walk_mental_models(walk)
     _walk_knowledge(walk)
@@ -243,6 +244,21 @@ def _walk_transfers(walk: Walk) -> None:
     assert walk("get_bank_template_schema")["properties"]["version"] == {"const": "1"}
     manifest = walk("export_bank_template")
     assert walk("import_bank_template", manifest, query="?dry_run=true")["dry_run"]
+
+
+def _walk_files(walk: Walk) -> None:
+    path = f"/v1/default/banks/{walk.bank}/files/retain"
+    form = b'--x\r\ncontent-disposition: form-data; name="files"; filename="a.txt"\r\n\r\nAnn likes figs.\r\n--x--\r\n'
+    answer = walk.api("POST", path, form, {"content-type": "multipart/form-data; boundary=x"})
+    walk.conforms("file_retain", answer)
+    walk.called.add("file_retain")
+    _wait(walk, answer.body["operation_ids"][0])
+    sheet = {"type": "base64", "media_type": "text/csv", "data": "bmFtZSxjaXR5CkFubixPc2xv"}
+    content = [{"type": "text", "text": "The team:"}, {"type": "file", "source": sheet}]
+    walk("retain_memories", {"items": [{"content": content, "document_id": "sheet"}]})
+    (held,) = walk("get_document", document_id="sheet")["attachments"]
+    assert walk("get_bank_attachment", attachment_id=held["id"]) == "name,city\nAnn,Oslo"
+    assert walk("recall_memories", {"query": "city Oslo"})["results"]
 
 
 def _walk_forgetting(walk: Walk) -> None:

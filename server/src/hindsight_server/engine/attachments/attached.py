@@ -37,7 +37,7 @@ class Attached:
             attachment = await self._store.get_attachment(bank_id, attachment_id)
             return attachment, await self._keeper.read(bank_id, attachment.digest)
         except NotFound:
-            raise NotFound(f"Attachment '{attachment_id}' not found.") from None
+            raise NotFound(f"Attachment '{attachment_id}' not found in bank '{bank_id}'.") from None
 
     async def of_facts(self, bank_id: str, fact_ids: Sequence[str]) -> Found:
         """By fact, those that it was drawn from."""

@@ -131,12 +131,9 @@ class Retainer:
         allowed = await self._defender.settle(bank_id, screened, operation_id)
         planned = await offloaded(len(checked), lambda: plan(bank, allowed.items, self._extracting.reader))
         request = _Request(bank_id, bank.created_at if bank else None, asked, operation_id, run_async, allowed.events)
-        if self._extracting.attaching is None or not any(one.item.attachments for one in allowed.items):
-            return await self._persist(request, planned)
-        async with self._extracting.attaching.keeping(bank_id, allowed.items):
-            if not run_async:
-                planned = await self._extracting.filled(bank_id, planned, operation_id)
-            return await self._persist(request, planned)
+        if any(one.item.attachments for one in allowed.items):
+            return await self._persist_attached(request, planned)
+        return await self._persist(request, planned)
 
     async def reprocess(self, bank_id: str, document_id: str) -> Operation:
         """Add a job that extracts a stored document again, with the bank's settings of then.
@@ -176,6 +173,15 @@ class Retainer:
         added = await self._store.add_operation(operation)
         self._on_job()
         return added
+
+    async def _persist_attached(self, request: _Request, planned: Sequence[Part]) -> RetainOutcome:
+        """The same for parts with attachments: their bytes come first, and those of a job are read by it."""
+        attaching, bank_id = self._extracting.attaching, request.bank_id
+        assert attaching is not None
+        async with attaching.keeping(bank_id, [part.checked for part in planned]):
+            if not request.run_async:
+                planned = await self._extracting.filled(bank_id, planned, request.operation_id)
+            return await self._persist(request, planned)
 
     async def _persist(self, request: _Request, planned: Sequence[Part]) -> RetainOutcome:
         """Write the parts, again when another writer changed their documents meanwhile."""
