@@ -169,6 +169,9 @@ async def test_memories_are_shown_where_they_stand_as_far_as_the_bank_allows(des
         await desk.engine.banks.update_config("b", settings)
         await desk.ask([recall("Luna"), done("Luna.", "m1")])
         assert told(desk.provider.requests[1]).count("harbour museum") == 1
+    await desk.ask([recall("Luna"), done("Luna.", "m1")], recall_tokens=700, passage_tokens=900)
+    assert told(desk.provider.requests[1]).count("harbour museum") == 2
+    assert desk.recaller.asked[-1].max_tokens == 700
 
 
 @pytest.mark.feature("F5")

@@ -18,10 +18,11 @@ def with_bank_defaults(asked: ReflectQuery, config: Mapping[str, Any]) -> Reflec
     return replace(asked, **read_default_options(wanted, SETTING)) if wanted else asked
 
 
-def search_settings(config: Mapping[str, Any]) -> SearchSettings:
-    """The limits of the searches, from a bank's resolved settings."""
+def search_settings(asked: ReflectQuery, config: Mapping[str, Any]) -> SearchSettings:
+    """The limits of the searches: what the query says, else a bank's resolved settings."""
+    passages = config["recall_chunks_max_tokens"] if config["recall_include_chunks"] else 0
     return SearchSettings(
-        recall_tokens=config["recall_max_tokens"],
-        chunk_tokens=config["recall_chunks_max_tokens"] if config["recall_include_chunks"] else 0,
+        recall_tokens=config["recall_max_tokens"] if asked.recall_tokens is None else asked.recall_tokens,
+        chunk_tokens=passages if asked.passage_tokens is None else asked.passage_tokens,
         source_tokens=max(0, config["reflect_source_facts_max_tokens"]),
     )

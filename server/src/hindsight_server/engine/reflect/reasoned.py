@@ -120,7 +120,9 @@ class ReasonedReflector:
         tags = await resolved_tags(self._store, bank_id, asked.tags)
         readable = MentalModelScope(tags=tags, excluded=asked.excluded_mental_models)
         names = await self._offered(bank_id, asked, readable)
-        scope = SearchScope(bank_id=bank_id, asked=asked, mental_models=readable, settings=search_settings(config))
+        scope = SearchScope(
+            bank_id=bank_id, asked=asked, mental_models=readable, settings=search_settings(asked, config)
+        )
         searches = Searches(self._store, self._recaller, self._with.mental_models, scope)
         first = (instructions.system("reflect_agent.v1"), instructions.question(question))
         talk = Talk(first, count_tokens, options.context_tokens)

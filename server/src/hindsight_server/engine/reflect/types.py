@@ -32,6 +32,8 @@ class ReflectQuery:
         exclude_mental_models, excluded_mental_models: use none, or none of these ids.
         observation_tokens: tokens of observations that one search shows the model, where it names no number.
         observation_entities: whether observations are shown with the names in them.
+        recall_tokens: likewise of memories; None leaves it to the bank's settings.
+        passage_tokens: tokens of the passages that memories come from; 0 shows none, None leaves it to the bank.
         left_open: names of options that the caller did not give, as the HTTP API spells them; where the bank's
             ``reflect_default_options`` names one, that counts.
         purpose, operation_id: for the request log of the language model.
@@ -50,6 +52,8 @@ class ReflectQuery:
     excluded_mental_models: frozenset[str] = frozenset()
     observation_tokens: int = 5000
     observation_entities: bool = True
+    recall_tokens: int | None = None
+    passage_tokens: int | None = None
     left_open: frozenset[str] = frozenset()
     purpose: str = "reflect"
     operation_id: str | None = None
