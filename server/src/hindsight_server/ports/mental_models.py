@@ -143,6 +143,7 @@ class RefreshWrite:
 
     Args:
         mark: what the refresh saw; `Conflict` is raised when something that it was shown was deleted or edited since.
+        base_version: of the content that it began with; `Conflict` is raised when there is another one by now.
         content: None keeps what there is: nothing new was found.
         failure: why nothing was written; the content is kept. Then `content` is None.
         finishes: the operation, which is completed (or failed) with `result`; nothing is written when it is not being
@@ -153,6 +154,7 @@ class RefreshWrite:
     mental_model_id: str
     now: datetime
     mark: ScopeMark
+    base_version: int
     outcome: str
     content: PageContent | None = None
     index: PageIndex | None = None

@@ -37,6 +37,7 @@ from hindsight_server.adapters.sqlite.values import from_micros, moment, to_json
 from hindsight_server.domain.errors import Conflict
 from hindsight_server.domain.model import Fact
 from hindsight_server.domain.pages.text import rendered
+from hindsight_server.domain.tags import TagFilter
 from hindsight_server.ports.mental_models import (
     MOST_VERSIONS,
     KnowledgeNode,
@@ -211,7 +212,11 @@ def queue_refresh(connection: apsw.Connection, bank_id: str, mental_model_id: st
 
 def scope_mark(connection: apsw.Connection, bank_id: str, scope: MemoryScope) -> ScopeMark:
     last_seq, bank_facts = all_rows(connection, "mental_models.last_seq", (bank_id,))[0]
-    found = all_rows(connection, "mental_models.newest_in_scope", _scope(connection, bank_id, 0, scope, _COUNTED))[0]
+    found = all_rows(
+        connection,
+        "mental_models.newest_in_scope",
+        _scope(bank_id, 0, scope, (_COUNTED, _tag_sets(connection, bank_id, scope))),
+    )[0]
     return ScopeMark(
         last_seq=last_seq,
         newest_at=from_micros(found[1]),
@@ -223,15 +228,22 @@ def scope_mark(connection: apsw.Connection, bank_id: str, scope: MemoryScope) ->
 
 def scope_news(connection: apsw.Connection, bank_id: str, wanted: Sequence[tuple[int, MemoryScope]]) -> list[bool]:
     last_seq = all_rows(connection, "mental_models.last_seq", (bank_id,))[0][0]
-    return [
-        seq < last_seq
-        and one_row(connection, "mental_models.seqs_after", _scope(connection, bank_id, seq, scope, 1)) is not None
-        for seq, scope in wanted
-    ]
+    tag_sets: dict[TagFilter, str] = {}
+    found = []
+    for seq, scope in wanted:
+        if seq < last_seq and scope.tags is not None and scope.tags not in tag_sets:
+            tag_sets[scope.tags] = matching_fact_tag_sets(connection, bank_id, scope.tags)
+        known = tag_sets.get(scope.tags) if scope.tags is not None else None
+        found.append(
+            seq < last_seq
+            and one_row(connection, "mental_models.seqs_after", _scope(bank_id, seq, scope, (1, known))) is not None
+        )
+    return found
 
 
 def facts_after(connection: apsw.Connection, bank_id: str, seq: int, scope: MemoryScope, limit: int) -> list[Fact]:
-    seqs = column(connection, "mental_models.seqs_after", _scope(connection, bank_id, seq, scope, limit))
+    wanted = _scope(bank_id, seq, scope, (limit, _tag_sets(connection, bank_id, scope)))
+    seqs = column(connection, "mental_models.seqs_after", wanted)
     return read_facts(connection, bank_id, seqs)
 
 
@@ -253,6 +265,8 @@ def save_refresh(connection: apsw.Connection, write: RefreshWrite) -> MentalMode
 def _refreshed(connection: apsw.Connection, model: MentalModel, write: RefreshWrite) -> None:
     key = (write.bank_id, write.mental_model_id)
     if write.content is not None:
+        if model.version != write.base_version:
+            raise Conflict("The page was written or cleared meanwhile; the refresh is begun again.")
         _check_sources(connection, write, write.content)
         if rendered(write.content.text) == rendered(model.content.text):
             # The same words from newer evidence: no new version.
@@ -340,15 +354,18 @@ def _is_ours(connection: apsw.Connection, job: Operation) -> bool:
     return row == ("processing", job.attempts)
 
 
-def _scope(
-    connection: apsw.Connection, bank_id: str, seq: int, scope: MemoryScope, limit: int
-) -> dict[str, str | int | None]:
+def _tag_sets(connection: apsw.Connection, bank_id: str, scope: MemoryScope) -> str | None:
+    return None if scope.tags is None else matching_fact_tag_sets(connection, bank_id, scope.tags)
+
+
+def _scope(bank_id: str, seq: int, scope: MemoryScope, limits: tuple[int, str | None]) -> dict[str, str | int | None]:
+    """`limits` are the number of rows and the tag sets that pass."""
     return {
         "bank_id": bank_id,
         "seq": seq,
         "types": None if scope.fact_types is None else to_json(list(scope.fact_types)),
-        "tag_sets": None if scope.tags is None else matching_fact_tag_sets(connection, bank_id, scope.tags),
-        "limit": limit,
+        "tag_sets": limits[1],
+        "limit": limits[0],
     }
 
 

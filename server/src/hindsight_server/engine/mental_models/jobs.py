@@ -71,6 +71,7 @@ class RefreshJobs:
                 mental_model_id=run.model.mental_model_id,
                 now=self._clock.now(),
                 mark=run.mark,
+                base_version=run.model.version,
                 outcome=run.outcome,
                 content=content,
                 index=run.index if content is not None else None,

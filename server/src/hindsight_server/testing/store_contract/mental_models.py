@@ -76,7 +76,8 @@ def content(*sections: tuple[str, str, tuple[str, ...]], seen: tuple[str, ...] =
 async def written(store: Store, said: PageContent | None, seconds: int = 1, **options: Any) -> MentalModel:
     """A refresh of the model ``tea`` that ends now."""
     mark = await store.scope_mark("a", ALL)
-    values: dict[str, Any] = {"outcome": "content_written"}
+    base = (await store.get_mental_model("a", "tea")).version
+    values: dict[str, Any] = {"outcome": "content_written", "base_version": base}
     return await store.save_refresh(
         RefreshWrite(
             bank_id="a",
@@ -219,6 +220,13 @@ class MentalModelContract:
         again = await written(store, content(("", "Green tea.", ())), 4)
         assert (again.failed_seq, again.last_refresh_failed_at) == (None, None)
 
+    async def test_a_refresh_that_began_with_another_content_writes_nothing(self, store: Store) -> None:
+        await store.add_mental_model(model())
+        await written(store, content(("", "Tea.", ())))
+        with pytest.raises(Conflict):
+            await written(store, content(("", "Rum.", ())), base_version=0)
+        assert words(await store.get_mental_model("a", "tea")) == "Tea."
+
     async def test_a_cleared_model_keeps_its_definition(self, store: Store) -> None:
         await store.add_mental_model(model())
         await written(store, content(("", "Tea.", ())), full=True)
@@ -301,7 +309,13 @@ class MentalModelContract:
         await store.forget(ForgetWrite(bank_id="a", fact_ids=(ids["Bob hides zorblax"],)), later(1))
         said = content(("", "tea", (ids["Ann likes tea"],)), seen=(ids["Bob hides zorblax"],))
         late = RefreshWrite(
-            bank_id="a", mental_model_id="tea", now=later(2), mark=mark, content=said, outcome="content_written"
+            bank_id="a",
+            mental_model_id="tea",
+            now=later(2),
+            mark=mark,
+            base_version=0,
+            content=said,
+            outcome="content_written",
         )
         with pytest.raises(Conflict):
             await store.save_refresh(late)

@@ -1,0 +1,139 @@
+"""The tree of pages: defaults, filters, search, names, export."""
+
+from __future__ import annotations
+
+import pytest
+
+from hindsight_server.adapters.embed.hashing import HashingEmbedder
+from hindsight_server.adapters.text import Analyzer
+from hindsight_server.domain.errors import Conflict, InvalidInput, NotFound
+from hindsight_server.domain.tags import TagLeaf, TagsMatch
+from hindsight_server.engine.knowledge import KnowledgeBase, NodeMove, SeenNode, default_page_input, page_type
+from hindsight_server.engine.mental_models.search import PageSearch
+from hindsight_server.engine.mental_models.types import MentalModelPatch
+
+from .conftest import BANK, Brain, Pages
+
+pytestmark = pytest.mark.feature("F7")
+
+
+def names(nodes: tuple[SeenNode, ...]) -> list[object]:
+    return [[one.node.name, names(one.children)] if one.children else one.node.name for one in nodes]
+
+
+async def add(pages: Pages, name: str, question: str = "What of it?", **options: object) -> str:
+    parent = options.pop("parent_id", None)
+    wanted = default_page_input(name, question, **options)
+    seen, _ = await pages.knowledge.add_page(BANK, wanted, parent)  # type: ignore[arg-type]
+    return seen.model.mental_model_id
+
+
+async def test_a_page_begins_with_the_triggers_of_pages(pages: Pages) -> None:
+    model = await pages.knowledge.page(BANK, await add(pages, "Tea"))
+    trigger = model.trigger
+    assert (trigger.mode, trigger.refresh_after_consolidation, trigger.fact_types) == ("delta", True, ("observation",))
+    assert (trigger.exclude_mental_models, model.max_tokens, model.is_page) == (True, 4096, True)
+    by_cron = await pages.knowledge.page(BANK, await add(pages, "Rum", trigger={"refresh_cron": "0 3 * * *"}))
+    assert (by_cron.trigger.refresh_after_consolidation, by_cron.trigger.mode) == (False, "delta")
+
+
+async def test_a_bank_sets_other_triggers_for_its_pages(pages: Pages) -> None:
+    await pages.engine.banks.put(BANK, _settings(knowledge_page_default_trigger={"refresh_cron": "0 4 * * *"}))
+    model = await pages.knowledge.page(BANK, await add(pages, "Tea"))
+    assert (model.trigger.refresh_cron, model.trigger.refresh_after_consolidation) == ("0 4 * * *", False)
+    after = await pages.knowledge.page(
+        BANK, await add(pages, "Rum", trigger={"refresh_after_consolidation": True, "fact_types": ["world"]})
+    )
+    assert (after.trigger.refresh_cron, after.trigger.fact_types) == (None, ("world",))
+    with pytest.raises(InvalidInput, match=r"refresh_cron|refresh_after_consolidation"):
+        await pages.engine.banks.update_config(
+            BANK,
+            {"knowledge_page_default_trigger": {"refresh_cron": "0 4 * * *", "refresh_after_consolidation": True}},
+        )
+
+
+def _settings(**config: object) -> object:
+    from hindsight_server.engine.banks import BankInput
+
+    return BankInput(config=config)
+
+
+async def test_without_observations_pages_use_all_memories(pages: Pages) -> None:
+    base = KnowledgeBase(
+        pages.store, pages.models, PageSearch(Analyzer(), HashingEmbedder()), pages.clock, observations=False
+    )
+    seen, _ = await base.add_page(BANK, default_page_input("Tea", "What?"))
+    assert seen.model.trigger.fact_types is None
+
+
+async def test_the_tree_shows_what_passes_the_filter(pages: Pages) -> None:
+    people = (await pages.knowledge.add_folder(BANK, "People")).node.node_id
+    inner = (await pages.knowledge.add_folder(BANK, "Friends", people)).node.node_id
+    await add(pages, "Ann", parent_id=inner, tags=("user:ann",))
+    await add(pages, "Rules")
+    assert names(await pages.knowledge.tree(BANK)) == [["People", [["Friends", ["Ann"]]]], "Rules"]
+    strict = TagLeaf(frozenset({"user:bob"}), TagsMatch.ANY_STRICT)
+    assert names(await pages.knowledge.tree(BANK, strict)) == []
+    assert names(await pages.knowledge.tree(BANK, TagLeaf(frozenset({"user:bob"})))) == ["Rules"]
+
+
+async def test_nodes_are_named_moved_and_deleted(pages: Pages) -> None:
+    folder = (await pages.knowledge.add_folder(BANK, "People")).node.node_id
+    ann = await add(pages, "Ann", parent_id=folder)
+    with pytest.raises(Conflict):
+        await add(pages, "Ann", parent_id=folder)
+    moved = await pages.knowledge.update(BANK, ann, NodeMove(name="Ann Lee", moves=True))
+    assert (moved.node.name, moved.node.parent_id) == ("Ann Lee", None)
+    assert (await pages.get(ann)).name == "Ann Lee"
+    await pages.models.update(BANK, ann, MentalModelPatch(name="Annie"))
+    assert names(await pages.knowledge.tree(BANK)) == ["Annie", "People"]
+    with pytest.raises(InvalidInput):
+        await pages.knowledge.update(BANK, folder, NodeMove(page=MentalModelPatch(source_query="?")))
+    with pytest.raises(InvalidInput):
+        await pages.knowledge.update(BANK, folder, NodeMove(parent_id=folder, moves=True))
+    changed = await pages.knowledge.update(BANK, ann, NodeMove(page=MentalModelPatch(source_query="Who is Ann?")))
+    assert changed.page is not None
+    assert changed.page.model.source_query == "Who is Ann?"
+    assert await pages.knowledge.delete(BANK, ann) == 1
+    with pytest.raises(NotFound):
+        await pages.get(ann)
+
+
+async def test_pages_are_found_by_words_and_by_their_question(pages: Pages, brain: Brain) -> None:
+    tea = await pages.say("Ann: I drink green tea.")
+    brain.answer, brain.ids = "# Drinks\n\nShe likes sencha from Uji.", [tea]
+    found = await add(pages, "Drinks", "What does Ann drink?", trigger={"fact_types": None}, tags=())
+    other = await add(pages, "Clocks", "Who repairs clocks?", trigger={"fact_types": None}, tags=("x",))
+    await pages.run()
+    tagged = await pages.knowledge.search(BANK, "sencha clocks", TagLeaf(frozenset({"x"}), TagsMatch.EXACT), 5)
+    assert [hit.model.mental_model_id for hit in tagged] == [other]
+    best = (await pages.knowledge.search(BANK, "sencha Uji", None, 5))[0]
+    assert (best.model.mental_model_id, best.score <= 1) == (found, True)
+    assert "sencha" in best.snippet
+    assert (await pages.knowledge.search(BANK, "clocks", None, 5))[0].model.mental_model_id == other
+    assert await pages.knowledge.search(BANK, "   ", None, 5) == []
+
+
+async def test_the_export_is_a_set_of_markdown_files(pages: Pages, brain: Brain) -> None:
+    tea = await pages.say("Ann: I drink green tea.")
+    brain.answer, brain.ids = "# Drinks\n\nGreen tea.", [tea]
+    folder = (await pages.knowledge.add_folder(BANK, "Ann's")).node.node_id
+    page = await add(pages, 'Tea: "green" [x]', parent_id=folder, tags=None, trigger={"fact_types": None})
+    await pages.run()
+    files = {file.path: file.content for file in await pages.knowledge.export(BANK)}
+    assert files["index.md"] == f'# Knowledge base\n\n- **Ann\'s**\n  - [Tea: "green" \\[x\\]]({page}.md)\n'
+    assert files[f"{page}.md"].startswith(f'---\nid: "{page}"\ntitle: "Tea: \\"green\\" [x]"\ntype: "knowledge-page"\n')
+    assert files[f"{page}.md"].endswith("---\n\n# Drinks\n\nGreen tea.\n")
+    assert set(files) == {"index.md", f"{page}.md", f"log/{page}.md"}
+    assert page_type(["type:", "type:note"]) == "note"
+
+
+async def test_a_refresh_never_reads_the_page_itself(pages: Pages, brain: Brain) -> None:
+    tea = await pages.say("Ann: I drink green tea.")
+    brain.answer, brain.ids = "# Drinks\n\nGreen tea, says the zorblax page.", [tea]
+    await pages.make(trigger={"keep_trace": True})
+    brain.answer = "# Drinks\n\nGreen tea."
+    brain.asked.clear()
+    await pages.refresh(full=True)
+    shown = "\n".join(message.text for request in brain.asked for message in request.messages)
+    assert "zorblax" not in shown
