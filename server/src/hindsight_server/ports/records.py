@@ -139,8 +139,7 @@ class DocumentWrite:
             it has another one by now. None does not look.
         receipt_uri: where the caller keeps the proof of it; the document keeps that of its latest part with one.
         attachments: what tokens in the text stand for; the document holds those of all its parts.
-        waited_text: the text under which the part waits for the job that this write finishes, where `text` is
-            another one by now: what was read from its attachments is in it.
+        waited_text: the text under which the part waits for its job, where that read something into it.
     """
 
     document_id: str

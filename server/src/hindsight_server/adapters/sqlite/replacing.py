@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.values import from_json, to_json
 from hindsight_server.domain.forgetting import chunk_starts
 from hindsight_server.domain.ids import content_hash
 from hindsight_server.domain.model import ExtractedFact, UpdateMode
-from hindsight_server.ports.records import DocumentWrite
+from hindsight_server.ports.records import ChunkWrite, DocumentWrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +126,15 @@ def place_of(fact: ExtractedFact, begins: Mapping[int, int]) -> tuple[int, int] 
     """Where a fact's words stand in its chunk, and their length; None when the extractor does not tell."""
     begin = begins.get(fact.chunk_index)
     return None if begin is None or fact.end <= fact.start else (fact.start - begin, fact.end - fact.start)
+
+
+def chunk_row(
+    session: BankSession, document_id: str, place: Place, chunk: ChunkWrite, made: tuple[str, int, int]
+) -> tuple[object, ...]:
+    """The row of a chunk; `made` is its id, its ordinal and whether it is complete."""
+    identifier, ordinal, complete = made
+    first_turn = place.first_turn + chunk.first_turn
+    return (
+        *(session.bank_id, document_id, place.part, chunk.index, identifier, chunk.content_hash, ordinal),
+        *(first_turn, complete, session.now, chunk.text),
+    )

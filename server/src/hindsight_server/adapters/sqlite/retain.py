@@ -29,6 +29,7 @@ from hindsight_server.adapters.sqlite.replacing import (
     StoredDocument,
     after_part,
     chunk_begins,
+    chunk_row,
     is_same,
     place_of,
     replacements_in,
@@ -42,7 +43,7 @@ from hindsight_server.adapters.sqlite.values import from_json, from_micros, to_j
 from hindsight_server.domain.errors import Conflict, NotFound, StaleDocument
 from hindsight_server.domain.ids import chunk_id
 from hindsight_server.domain.model import FactState, UpdateMode
-from hindsight_server.ports.records import ChunkWrite, DocumentWrite, Operation, RetainResult, RetainWrite
+from hindsight_server.ports.records import DocumentWrite, Operation, RetainResult, RetainWrite
 
 # Ordinals of a part's chunks start at part * _PART, so that no two chunks of a document ever share hash and ordinal.
 _PART = 1 << 20
@@ -91,8 +92,7 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
     if job.status == "completed":
         return RetainResult(replayed=True, operation=job)
     session = BankSession(connection, write.bank_id, write.now)
-    if not write.goes_on:
-        delete_facts(session, column(connection, "facts.pending_of_operation", (write.bank_id, operation_id)))
+    delete_facts(session, _pending(connection, write, operation_id))
     listed = scalar(connection, "operations.documents", (write.bank_id, operation_id))
     left = _parts_of(session, from_json(listed), operation_id)
     documents = _DocumentWriter(session)
@@ -124,6 +124,15 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
     return RetainResult(fact_ids=_fact_ids(stored), operation=done)
 
 
+def _pending(connection: apsw.Connection, write: RetainWrite, operation_id: str) -> list[int]:
+    """The pending facts whose places are taken now, all at once: they share their words."""
+    if not write.goes_on:
+        return column(connection, "facts.pending_of_operation", (write.bank_id, operation_id))
+    ids = to_json(sorted({document.document_id for document in write.documents}))
+    values = {"bank_id": write.bank_id, "operation_id": operation_id, "document_ids": ids}
+    return column(connection, "facts.pending_of_documents", values)
+
+
 def _parts_of(
     session: BankSession, document_ids: Iterable[str], operation_id: str
 ) -> dict[str, list[tuple[int, int, str]]]:
@@ -150,17 +159,6 @@ def _check_expected(document: DocumentWrite, stored: StoredDocument | None) -> N
 
 def _stale(document: DocumentWrite) -> StaleDocument:
     return StaleDocument(f"Document '{document.document_id}' changed while it was being retained; retain it again.")
-
-
-def _chunk_row(
-    session: BankSession, document_id: str, place: Place, chunk: ChunkWrite, made: tuple[str, int, int]
-) -> tuple[object, ...]:
-    identifier, ordinal, complete = made
-    first_turn = place.first_turn + chunk.first_turn
-    return (
-        *(session.bank_id, document_id, place.part, chunk.index, identifier, chunk.content_hash, ordinal),
-        *(first_turn, complete, session.now, chunk.text),
-    )
 
 
 class _DocumentWriter:
@@ -367,7 +365,7 @@ class _DocumentWriter:
             taken.add((chunk.content_hash, ordinal))
             ids[chunk.index] = chunk_id(session.bank_id, document.document_id, chunk.content_hash, ordinal)
             complete = int(chunk.complete and chunk.index not in pending)
-            row = _chunk_row(session, document.document_id, place, chunk, (ids[chunk.index], ordinal, complete))
+            row = chunk_row(session, document.document_id, place, chunk, (ids[chunk.index], ordinal, complete))
             self._rows["documents.insert_chunk"].append(row)
         return ids
 
