@@ -58,8 +58,12 @@ def server(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     """A server with a model for reflect alone."""
     named = {"PROVIDER": "openai", "MODEL": "scripted", "BASE_URL": model.server.url, "MAX_RETRIES": "0"}
     environment = {f"HINDSIGHT_API_REFLECT_LLM_{name}": value for name, value in named.items()}
-    environment["HINDSIGHT_API_REFLECT_WALL_TIMEOUT"] = "3"
+    environment["HINDSIGHT_API_REFLECT_WALL_TIMEOUT"] = "6"
     with ServerProcess(tmp_path_factory.mktemp("reflect"), environment=environment) as started:
+        # The first question loads the provider's library, which may take longer than a reflect may here.
+        for _ in range(5):
+            if ask(Api(started.url), "warm-up").status == 200:
+                break
         yield started
 
 
@@ -176,7 +180,7 @@ def test_mission_traits_and_default_options_are_those_of_the_bank(api: Api, mode
         (lambda question: Say(text=None, tools=(("recall", "{not json"),)), 500, "can't be carried out"),
         (lambda question: Fail(401, message="bad key sk-123"), 502, ""),
         (lambda question: Fail(503), 503, ""),
-        (lambda question: Say(text="late", seconds=6.0), 504, "3 seconds"),
+        (lambda question: Say(text="late", seconds=9.0), 504, "6 seconds"),
     ],
 )
 def test_failures_are_loud_and_say_why(api: Api, model: Model, talk: str, say: Reply, status: int, reason: str) -> None:
