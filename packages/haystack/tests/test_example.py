@@ -27,3 +27,14 @@ def test_the_example_remembers_each_user(memory_server: str) -> None:
     say("example-bob", "My train leaves from platform 9.")
     assert "platform 6" in say("example-ann", "From which platform does my train leave?")
     assert "platform 9" in say("example-bob", "From which platform does my train leave?")
+
+
+@needs_haystack_3
+def test_the_tasks_of_one_run_are_known_in_the_next(memory_server: str) -> None:
+    environment = {**os.environ, "HINDSIGHT_API_URL": memory_server, "HAYSTACK_TELEMETRY_ENABLED": "False"}
+    command = [sys.executable, str(EXAMPLE.with_name("haystack_tasks.py"))]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    _, remembered = done.stdout.split("I remember:")
+    assert "flask v2.3 runs on port 8001" in remembered
+    assert "(closed)" in remembered

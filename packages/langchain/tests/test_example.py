@@ -22,3 +22,13 @@ def test_two_users_are_remembered_apart(real_url: str) -> None:
     assert "vegan" in bob
     assert "vegan" not in ada
     assert "peanuts" not in bob
+
+
+def test_the_tasks_of_one_run_are_known_in_the_next(real_url: str) -> None:
+    command = [sys.executable, str(EXAMPLE.with_name("langchain_tasks.py"))]
+    environment = {**os.environ, "HINDSIGHT_API_URL": real_url}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert result.returncode == 0, result.stderr
+    _, remembered = result.stdout.split("I remember:")
+    assert "flask v2.3 runs on port 8001" in remembered
+    assert "(closed)" in remembered

@@ -24,3 +24,14 @@ def test_two_users_are_remembered_apart(tmp_path: Path) -> None:
     assert "vegan" in bob
     assert "vegan" not in ada
     assert "peanuts" not in bob
+
+
+def test_the_tasks_of_one_run_are_known_in_the_next(tmp_path: Path) -> None:
+    command = [sys.executable, str(EXAMPLE.with_name("llamaindex_tasks.py"))]
+    with ServerProcess(tmp_path) as server:
+        environment = {**os.environ, "HINDSIGHT_API_URL": server.url}
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == 0, result.stderr
+    _, remembered = result.stdout.split("I remember:")
+    assert "flask v2.3 runs on port 8001" in remembered
+    assert "(closed)" in remembered
