@@ -1,0 +1,115 @@
+"""Consolidation without a language model: few rules, each sure."""
+
+from __future__ import annotations
+
+import pytest
+
+from hindsight_server.adapters.embed.hashing import HashingEmbedder
+from hindsight_server.adapters.sqlite import SqliteStore
+from hindsight_server.adapters.text import Analyzer
+from hindsight_server.engine.banks import BankInput
+from hindsight_server.engine.memories import ForgetInput
+from hindsight_server.engine.recall.recaller import Recaller
+from hindsight_server.engine.recall.types import RecallQuery
+
+from ..conftest import SteppingClock
+from .conftest import World, make_world
+
+
+@pytest.fixture
+def world(opened: SqliteStore, clock: SteppingClock) -> World:
+    return make_world(opened, clock, model=False)
+
+
+@pytest.mark.feature("F6")
+async def test_a_newer_value_supersedes_the_older_and_tells_both(world: World) -> None:
+    await world.retain("b", "Ann: I live in Oslo.", timestamp="2023-03-01T10:00:00Z")
+    await world.retain("b", "Ben: I live in Rome.", timestamp="2023-03-02T10:00:00Z")
+    await world.run("b")
+    assert await world.texts("b") == []
+    await world.retain("b", "Ann: I now live in Bergen, near the sea.", timestamp="2024-05-07T10:00:00Z")
+    await world.run("b")
+    (found,) = await world.held("b")
+    assert found.fact.text == "Ann lives in Bergen (since 2024-05-07; before that Oslo)."
+    assert [source.quote for source in found.sources] == [
+        "Ann: I live in Oslo.",
+        "Ann: I now live in Bergen, near the sea.",
+    ]
+    await world.retain("b", "Ann: I live in Bergen.", timestamp="2024-06-07T10:00:00Z")
+    await world.retain("b", "Ann: I live in Lima now.", timestamp="2025-01-02T10:00:00Z")
+    await world.run("b")
+    (found,) = await world.held("b")
+    assert found.fact.text == "Ann lives in Lima (since 2025-01-02; before that Bergen)."
+    assert found.fact.proof_count == 4
+    await world.retain("b", "Ann: I live in Turku.", timestamp="2021-01-02T10:00:00Z")
+    await world.run("b")
+    (found,) = await world.held("b")
+    assert found.fact.text == "Ann lives in Lima (since 2025-01-02; before that Bergen)."
+    assert (found.fact.proof_count, await world.counts("b")) == (5, (0, 0))
+
+
+async def test_chinese_values_too(world: World) -> None:
+    await world.retain("b", "小李：我住在上海。", timestamp="2023-03-01T10:00:00Z")
+    await world.retain("b", "小李：我现在住在杭州。", timestamp="2024-05-07T10:00:00Z")
+    await world.run("b")
+    assert await world.texts("b") == ["小李住在杭州（2024年5月7日起；之前是上海）"]
+    assert await world.counts("b") == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Ann: I live in Oslo.", "Ann: I would live in Bergen."),
+        ("Ann: I live in Oslo.", "Ann: Do I live in Bergen?"),
+        ("Ann: I live in Oslo.", "Ann: I do not live in Bergen."),
+        ("Ann: I live in Oslo.", "Ann: I live in Oslo, still."),
+        ("Ann: I live in Oslo.", "Ben: I live in Bergen."),
+        ("Ann: I live in Oslo.", "Ann: I work at Bergen."),
+        ("Ann: I live in Oslo.", "Ann: Maybe I live in Bergen."),
+        ("Ann: I like tea with milk and honey.", "Ann: I like tea with milk and sugar."),
+        ("Ann: Yes, sure.", "Ann: Yes, sure."),
+        ("Ann: What did you eat last Friday night?", "Ann: What did you eat last Friday night?"),
+        ("Ann: My invoice has number 17 on it.", "Ann: My invoice has number 18 on it."),
+    ],
+)
+async def test_what_is_not_sure_is_left_alone(world: World, one: str, other: str) -> None:
+    await world.retain("b", one, timestamp="2023-03-01T10:00:00Z")
+    await world.retain("b", other, timestamp="2024-03-01T10:00:00Z")
+    await world.run("b")
+    assert (await world.texts("b"), await world.counts("b")) == ([], (0, 0))
+
+
+@pytest.mark.feature("R16")
+async def test_a_repeat_is_folded_and_shown_once(world: World, opened: SqliteStore) -> None:
+    said = "Ann: The door code of the cellar is 4417B."
+    ids = []
+    for month in (3, 4, 5):
+        ids += await world.retain("b", said, timestamp=f"2024-0{month}-01T10:00:00Z")
+        await world.run("b")
+    (found,) = await world.held("b")
+    assert (found.fact.text, found.fact.proof_count) == (said, 3)
+    recaller = Recaller(opened, HashingEmbedder(), Analyzer(), world.clock)
+    outcome = await recaller.recall("b", RecallQuery(query="What is the door code of the cellar?"))
+    assert [result.fact.text for result in outcome.results] == [said]
+    await recaller.close()
+    page = await world.engine.memories.forget("b", ForgetInput(ids=[ids[0]]))
+    assert page.facts == 1
+    await world.run("b")
+    (found,) = await world.held("b")
+    assert found.fact.proof_count == 2
+
+
+async def test_nothing_is_asked_for_unless_the_bank_wants_it(world: World, opened: SqliteStore) -> None:
+    await world.retain("b", "Ann: I live in Oslo.")
+    await world.consolidator.changed("b")
+    await world.consolidator.sweep()
+    assert (await opened.list_operations("b", None, "consolidation", 9, 0)).total == 0
+    assert await world.counts("b") == (0, 0)
+    await world.consolidator.trigger("b")
+    assert await world.counts("b") == (1, 0)
+    await world.run()
+    await world.engine.banks.put("b", BankInput(config={"enable_auto_consolidation": True}))
+    await world.retain("b", "Ann: I work at Nordbank.")
+    assert await world.counts("b") == (1, 0)
+    await world.consolidator.changed("b")
+    assert (await opened.list_operations("b", "pending", "consolidation", 9, 0)).total == 1
