@@ -102,6 +102,7 @@ def test_every_provider_can_be_named(provider: str) -> None:
         ("LLM_MAX_RETRIES", "99", "whole number"),
         ("LLM_MAX_CONCURRENT", "0", "whole number"),
         ("VLM_MAX_CONCURRENT", "x", "whole number"),
+        ("RETAIN_LLM_MAX_TOKENS", "1", "whole number"),
     ],
 )
 def test_a_bad_value_names_its_variable(name: str, value: str, part: str) -> None:

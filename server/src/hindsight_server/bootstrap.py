@@ -164,6 +164,7 @@ def build_models(wanted: LanguageSettings, record: Recorder | None = None) -> Mo
                 max_concurrent=settings.max_concurrent,
                 max_retries=settings.max_retries,
                 timeout_seconds=settings.timeout_seconds,
+                max_tokens=settings.max_tokens,
             )
             made[settings] = LanguageModel(_provider(settings), options, record or no_record)
         return made.get(settings)
@@ -277,7 +278,7 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
     refreshes = AutomaticRefreshes(store, clock, on_job=jobs.wake)
     consolidator = _consolidator(settings, outside, indexer, jobs)
     consolidator.tell(refreshes.consolidated)
-    retainer.tell(consolidator.changed)
+    retainer.tell(consolidator.notice)
     jobs.register(REFRESH, RefreshJobs(store, refresher, clock).run)
     return Services(
         store=store,
@@ -297,8 +298,8 @@ def _assembled(settings: Settings, outside: _Adapters, recaller: Recaller) -> Se
         schedules=Ticker(refreshes.tick, settings.mental_model_refresh_tick_seconds),
         directives=directives,
         banks=banks,
-        documents=Documents(store, retainer, clock, defender, on_forget, on_change=consolidator.changed),
-        memories=Memories(store, indexer, clock, defender, on_forget, on_change=consolidator.changed),
+        documents=Documents(store, retainer, clock, defender, on_forget, on_change=consolidator.notice),
+        memories=Memories(store, indexer, clock, defender, on_forget, on_change=consolidator.notice),
         consolidator=consolidator,
         observations=Observations(store, consolidator, clock),
         entities=Entities(store, clock, defender),

@@ -70,6 +70,7 @@ class ModelSettings:
         timeout_seconds: how long one try may take.
         max_retries: further tries after a failure that may pass.
         max_concurrent: questions at the same time; more wait.
+        max_tokens: tokens of an answer at most, whoever asks; None is as many as the asker or the provider allows.
     """
 
     provider: str = field(default=NO_PROVIDER, metadata=_suffix("PROVIDER"))
@@ -79,6 +80,7 @@ class ModelSettings:
     timeout_seconds: float = field(default=120.0, metadata=_suffix("TIMEOUT"))
     max_retries: int = field(default=3, metadata=_suffix("MAX_RETRIES"))
     max_concurrent: int = field(default=32, metadata=_suffix("MAX_CONCURRENT"))
+    max_tokens: int | None = field(default=None, metadata=_suffix("MAX_TOKENS"))
 
     @property
     def configured(self) -> bool:
@@ -229,4 +231,5 @@ _CONVERSIONS: Mapping[str, Callable[[str, str], Any]] = {
     "timeout_seconds": _seconds,
     "max_retries": _whole(0, 20),
     "max_concurrent": _whole(1, 10_000),
+    "max_tokens": _whole(16, 10_000_000),
 }

@@ -259,3 +259,12 @@ async def test_errors_of_models_are_one_family() -> None:
 
 def test_a_scripted_tool_call_has_its_arguments() -> None:
     assert tool_call("recall", query="x").tool_requests[0].arguments == {"query": "x"}
+
+
+@pytest.mark.parametrize(
+    ("own", "callers", "sent"), [(None, None, None), (50, None, 50), (None, 9, 9), (50, 9, 9), (5, 9, 5)]
+)
+async def test_the_lower_limit_of_tokens_counts(own: int | None, callers: int | None, sent: int | None) -> None:
+    provider = ScriptedProvider(["Oslo."])
+    await LanguageModel(provider, ModelOptions(max_tokens=own)).complete(ASKED, about=ABOUT, max_tokens=callers)
+    assert provider.requests[0].max_tokens == sent

@@ -140,9 +140,10 @@ class LanguageModel:
 
     def _request(self, messages: Sequence[Message], max_tokens: int | None) -> ChatRequest:
         options = self._options
+        limits = [limit for limit in (max_tokens, options.max_tokens) if limit]
         return ChatRequest(
             messages=tuple(messages),
-            max_tokens=max_tokens or options.max_tokens,
+            max_tokens=min(limits, default=None),
             temperature=options.temperature,
             timeout_seconds=options.timeout_seconds,
         )

@@ -20,7 +20,7 @@ class ModelOptions:
         max_concurrent: questions at the same time; more wait.
         max_retries: further tries after a failure that may pass.
         timeout_seconds: of one try.
-        max_tokens: tokens of an answer at most, where the caller names no limit.
+        max_tokens: tokens of an answer at most; a caller may name a lower limit.
         temperature: None leaves it to the provider.
         backoff_seconds: wait before the second try, doubled before each further one, where the provider names no wait.
         longest_wait_seconds: a provider that asks for more is not waited for: the question fails at once.
