@@ -34,21 +34,6 @@ async def test_the_first_calls_go_from_what_is_known_best_to_what_is_known_at_al
     assert desk.choices == ["search_mental_models", "recall", "required"]
 
 
-async def test_observations_come_between_and_only_when_there_are_any(desk: Desk, monkeypatch: Any) -> None:
-    from hindsight_server.engine.reflect.reasoned import ReasonedReflector
-
-    async def has(self: Any, bank_id: str) -> bool:
-        return True
-
-    monkeypatch.setattr(ReasonedReflector, "_has_observations", has)
-    desk.shelf = Shelf(mental_model(fresh=False))
-    searches = [tool_call(name, query="dog") for name in ("search_mental_models", "search_observations", "recall")]
-    await desk.ask([*searches, done("Luna.", "m1")])
-    assert desk.choices == ["search_mental_models", "search_observations", "recall", "required"]
-    assert desk.recaller.asked[0].types == ("observation",)
-    assert desk.recaller.asked[1].types == ("world", "experience")
-
-
 @pytest.mark.parametrize(("budget", "next_choice"), [("low", "required"), ("mid", "required"), ("high", "recall")])
 async def test_a_fresh_mental_model_releases_the_rest_below_the_highest_budget(
     desk: Desk, budget: str, next_choice: str
@@ -145,6 +130,17 @@ async def test_what_stands_around_a_memory_can_be_read(desk: Desk) -> None:
     await desk.ask([recall("Luna"), expand, done("Luna.", "m1")])
     assert "harbour museum" in told(desk.provider.requests[2])
     assert "No search has found: m77" in told(desk.provider.requests[2])
+
+
+async def test_documents_are_shown_up_to_a_measure(desk: Desk) -> None:
+    for name in ("Rex", "Ivo"):
+        await desk.retain(f"{name} is a cat. " + "He sleeps on the sofa all day long. " * 700)
+    await desk.ask([recall("Rex Ivo cat sofa", max_tokens=16_000), _expand_all(), done("Luna.", "m1")])
+    assert 29_000 < len(told(desk.provider.requests[2])) < 32_000
+
+
+def _expand_all() -> Any:
+    return tool_call("expand", memory_ids=[f"m{n}" for n in range(1, 400)], depth="document")
 
 
 async def test_within_a_scope_of_tags_nothing_around_a_memory_is_shown(desk: Desk) -> None:

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 _FEWEST_TOKENS, _MOST_TOKENS = 200, 16_000
 _MENTAL_MODELS, _MOST_MENTAL_MODELS = 5, 20
 _GLANCE = 1500  # characters of a mental model in a search
-_LONGEST_SOURCE = 20_000  # characters of a document
+_LONGEST_SOURCE = 30_000  # characters of the documents of one call
 _MOST_EXPANDED = 10
 _MOST_PASSAGES = 8
 _CHARACTERS_A_TOKEN = 4  # about; passages need no exact count
@@ -234,7 +234,14 @@ class Searches:
     async def _documents(self, known: Mapping[str, Fact]) -> list[str]:
         wanted = list(dict.fromkeys(fact.document_id for fact in known.values() if fact.document_id))
         texts = await asyncio.gather(*map(self._document, wanted))
-        return [text[:_LONGEST_SOURCE] for text in texts if text]
+        shown: list[str] = []
+        left = _LONGEST_SOURCE
+        for text in filter(None, texts):
+            shown.append(text[:left])
+            left -= len(shown[-1])
+            if left <= 0:
+                break
+        return shown
 
     async def _document(self, document_id: str) -> str | None:
         try:
