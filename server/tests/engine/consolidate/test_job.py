@@ -346,3 +346,18 @@ async def test_the_clock_of_the_last_run_is_told(world: World) -> None:
     last = (await world.observations.counts("b")).last_at
     assert last is not None
     assert last <= world.clock.now()
+
+
+async def test_what_is_noticed_is_asked_for_once(world: World) -> None:
+    await world.retain("b", OSLO)
+    await world.retain("other", OSLO)
+    for bank_id in ("b", "other", "b", "nobody"):
+        await world.consolidator.notice(bank_id)
+    assert world.consolidator._noticing is not None
+    await world.consolidator._noticing
+    world.answer(one_each)
+    await world.run()
+    assert (await world.texts("b"), await world.texts("other")) == ([OSLO], [OSLO])
+    await world.consolidator.start()
+    await world.consolidator.notice("b")
+    await world.consolidator.stop()

@@ -63,12 +63,26 @@ class Consolidator:
         self._on_job = on_job
         self._on_consolidated: Callable[[str], Awaitable[object]] = nobody
         self._sweeping: asyncio.Task[None] | None = None
+        self._noticed: dict[str, None] = {}
+        self._noticing: asyncio.Task[None] | None = None
 
     def tell(self, on_consolidated: Callable[[str], Awaitable[object]]) -> None:
         """Have somebody told of each bank whose observations a job went through."""
         self._on_consolidated = on_consolidated
 
     # asking for it
+
+    async def notice(self, bank_id: str) -> None:
+        """As `changed`, but nobody waits for it: what wrote the facts answers at once, and many writes ask once."""
+        self._noticed[bank_id] = None
+        if self._noticing is None or self._noticing.done():
+            self._noticing = asyncio.create_task(self._take_noticed(), name="consolidation-notice")
+
+    async def _take_noticed(self) -> None:
+        while self._noticed:
+            bank_id = next(iter(self._noticed))
+            del self._noticed[bank_id]
+            await self.changed(bank_id)
 
     async def changed(self, bank_id: str) -> None:
         """Facts of the bank were added, changed or taken away: have it consolidated, when it wants to be."""
@@ -124,10 +138,12 @@ class Consolidator:
         self._sweeping = asyncio.create_task(self._sweep_often(), name="consolidation-sweep")
 
     async def stop(self) -> None:
-        if self._sweeping is not None:
-            self._sweeping.cancel()
-            await asyncio.gather(self._sweeping, return_exceptions=True)
-            self._sweeping = None
+        """What was noticed and not asked for yet is found by the sweep of the next start."""
+        tasks = [task for task in (self._sweeping, self._noticing) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._sweeping = self._noticing = None
 
     async def sweep(self) -> None:
         """Ask for jobs of banks whose facts wait without one: after a crash, or when a provider was away for long."""
