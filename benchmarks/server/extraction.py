@@ -34,7 +34,8 @@ def item(number: int) -> str:
 def answer(question: Any) -> dict[str, Any]:
     """The fact of an item, as a model would write it."""
     found = re.search(r"visited (\w+) on trip (\d+)", question.text)
-    assert found is not None
+    if found is None:
+        return {"facts": []}
     fact: dict[str, Any] = dict.fromkeys(("when", "where", "who", "why", "time_words", "start", "end"), "")
     fact |= {"what": f"Ann visited {found[1]} on trip {found[2]} and bought a lamp of green glass there.", "line": 1}
     fact |= {"entities": [{"name": found[1], "type": "LOCATION"}], "labels": [], "caused_by": []}
@@ -55,7 +56,8 @@ async def measure(target: Target, items: int) -> dict[str, float]:
     """Seconds of the request and of the whole, processor time, and how often progress was seen."""
     client = Hindsight(base_url=target.url, timeout=300.0)
     try:
-        await client.aretain(BANK, "Ann: the first word.")  # what is loaded once
+        await client.aretain(BANK, item(items))  # what is loaded once
+        await client.aupdate_bank_config(BANK, enable_observations=False)  # they have the model do other work
         used, began = target.cpu_seconds() or 0.0, time.perf_counter()
         given = [{"content": item(number), "document_id": f"d{number}"} for number in range(items)]
         taken = await client.aretain_batch(BANK, given, retain_async=True)

@@ -10,6 +10,7 @@ import pytest
 
 from hindsight_server.adapters.extract import opens_sentences
 from hindsight_server.engine.extract import Distiller
+from hindsight_server.engine.extract.distiller import Aliases
 from hindsight_server.engine.language import LanguageModel, ModelOptions
 from hindsight_server.ports.llm import ChatRequest
 from hindsight_server.testing.scripted_model import Reply, ScriptedProvider
@@ -27,9 +28,9 @@ class Reading:
     provider: ScriptedProvider
 
 
-def distiller(provider: ScriptedProvider, **options: Any) -> Distiller:
+def distiller(provider: ScriptedProvider, *, aliases: Aliases | None = None, **options: Any) -> Distiller:
     limits = ModelOptions(**{"max_retries": 0, "backoff_seconds": 0.0, **options})
-    return Distiller(LanguageModel(provider, limits), ordinary=opens_sentences)
+    return Distiller(LanguageModel(provider, limits), ordinary=opens_sentences, aliases=aliases)
 
 
 @pytest.fixture

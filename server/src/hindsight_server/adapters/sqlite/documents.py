@@ -15,7 +15,15 @@ from hindsight_server.adapters.sqlite.tags import matching_document_tag_sets
 from hindsight_server.adapters.sqlite.values import from_json, moment, to_json, to_micros
 from hindsight_server.domain.documents import join_parts
 from hindsight_server.domain.errors import NotFound
-from hindsight_server.ports.records import Chunk, Document, DocumentFilter, DocumentPart, DocumentState, Page
+from hindsight_server.ports.records import (
+    Chunk,
+    Document,
+    DocumentFilter,
+    DocumentPart,
+    DocumentState,
+    Page,
+    RetainWrite,
+)
 
 
 def document_state(connection: apsw.Connection, bank_id: str, document_id: str) -> DocumentState | None:
@@ -48,6 +56,15 @@ def document_parts(connection: apsw.Connection, bank_id: str, document_id: str) 
     if not parts:
         raise no_document(bank_id, document_id)
     return [DocumentPart(text=text, source=from_json(source)) for text, source in parts]
+
+
+def pending_facts(connection: apsw.Connection, write: RetainWrite, operation_id: str) -> list[int]:
+    """The pending facts whose places a job's write takes, all at once: they share their words."""
+    if not write.goes_on:
+        return column(connection, "facts.pending_of_operation", (write.bank_id, operation_id))
+    ids = to_json(sorted({document.document_id for document in write.documents}))
+    values = {"bank_id": write.bank_id, "operation_id": operation_id, "document_ids": ids}
+    return column(connection, "facts.pending_of_documents", values)
 
 
 def waiting_parts(connection: apsw.Connection, bank_id: str, operation_id: str) -> list[tuple[str, DocumentPart]]:

@@ -11,6 +11,7 @@ import apsw
 
 from hindsight_server.adapters.sqlite.attachments import rewrite_text, waited_text, write_attachments
 from hindsight_server.adapters.sqlite.banks import ensure_bank
+from hindsight_server.adapters.sqlite.documents import pending_facts
 from hindsight_server.adapters.sqlite.facts_write import NewFact, delete_facts, insert_facts, move_facts
 from hindsight_server.adapters.sqlite.names import EntityNumbers, add_label_tags
 from hindsight_server.adapters.sqlite.operations import (
@@ -92,7 +93,7 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
     if job.status == "completed":
         return RetainResult(replayed=True, operation=job)
     session = BankSession(connection, write.bank_id, write.now)
-    delete_facts(session, _pending(connection, write, operation_id))
+    delete_facts(session, pending_facts(connection, write, operation_id))
     listed = scalar(connection, "operations.documents", (write.bank_id, operation_id))
     left = _parts_of(session, from_json(listed), operation_id)
     documents = _DocumentWriter(session)
@@ -122,15 +123,6 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
     finish_operation(connection, job, Outcome("completed", result, None), write.now)
     done = get_operation(connection, write.bank_id, operation_id)
     return RetainResult(fact_ids=_fact_ids(stored), operation=done)
-
-
-def _pending(connection: apsw.Connection, write: RetainWrite, operation_id: str) -> list[int]:
-    """The pending facts whose places are taken now, all at once: they share their words."""
-    if not write.goes_on:
-        return column(connection, "facts.pending_of_operation", (write.bank_id, operation_id))
-    ids = to_json(sorted({document.document_id for document in write.documents}))
-    values = {"bank_id": write.bank_id, "operation_id": operation_id, "document_ids": ids}
-    return column(connection, "facts.pending_of_documents", values)
 
 
 def _parts_of(

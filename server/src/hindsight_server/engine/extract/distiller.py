@@ -69,6 +69,8 @@ class Distiller:
         aliases: Aliases | None = None,
     ) -> None:
         self._model = model
+        # The model bounds this too; but who waits there would not see that it has gone away meanwhile.
+        self._turns = asyncio.Semaphore(model.max_concurrent)
         self._ordinary = ordinary
         self._aliases = aliases
 
@@ -140,15 +142,16 @@ class Distiller:
     async def _ask(
         self, source: Source, passage: Passage, about: CallAbout, outage: Outage, chunk: _Chunk
     ) -> list[ModelFact | None]:
-        if outage.lasts:
-            raise ModelUnavailable("The model did not answer several times in a row; the chunk was not sent.")
         asked = messages(source.item, source.options, passage)
-        try:
-            answer = await self._model.structured(asked, facts_schema(), about=about)
-        except ModelUnavailable:
-            outage.failures += 1
-            raise
-        outage.failures = 0
+        async with self._turns:
+            if outage.lasts:
+                raise ModelUnavailable("The model did not answer several times in a row; the chunk was not sent.")
+            try:
+                answer = await self._model.structured(asked, facts_schema(), about=about)
+            except ModelUnavailable:
+                outage.failures += 1
+                raise
+            outage.failures = 0
         chunk.usage += answer.usage
         return read_facts(answer.value)
 

@@ -68,6 +68,11 @@ class LanguageModel:
         return self._provider.model
 
     @property
+    def max_concurrent(self) -> int:
+        """Questions that it takes at the same time; more wait."""
+        return self._options.max_concurrent
+
+    @property
     def provider(self) -> str:
         """The name of its provider."""
         return self._provider.provider

@@ -104,6 +104,15 @@ JOIN facts AS f ON f.bank_id = c.bank_id AND f.document_id = c.document_id AND f
 WHERE p.bank_id = ? AND p.pending_operation_id = ? AND f.state = 'pending'
 ORDER BY f.seq
 
+-- name: pending_of_documents
+SELECT f.seq
+FROM json_each(:document_ids) AS wanted
+CROSS JOIN document_parts AS p ON p.bank_id = :bank_id AND p.document_id = wanted.value
+CROSS JOIN chunks AS c ON c.bank_id = :bank_id AND c.document_id = p.document_id AND c.part = p.part
+CROSS JOIN facts AS f ON f.bank_id = :bank_id AND f.document_id = c.document_id AND f.chunk_id = c.chunk_id
+WHERE p.pending_operation_id = :operation_id AND f.state = 'pending'
+ORDER BY f.seq
+
 -- name: seqs_of_type
 SELECT seq FROM facts WHERE bank_id = :bank_id AND (:fact_type IS NULL OR fact_type = :fact_type) ORDER BY seq
 
