@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -23,6 +24,17 @@ def test_a_place_is_given_back_also_after_a_failure() -> None:
             raise RuntimeError
     with gate.admit(), pytest.raises(Overloaded), gate.admit():
         pass
+
+
+def test_without_a_wait_only_the_number_counts() -> None:
+    clock = Clock()
+    gate = Admission(12, wait_seconds=math.inf, clock=clock)
+    answered(gate, clock, count=50, seconds=30.0)
+    with ExitStack() as held:
+        for _ in range(12):
+            held.enter_context(gate.admit())
+        with pytest.raises(Overloaded), gate.admit():
+            pass
 
 
 def test_zero_sets_no_limit() -> None:
