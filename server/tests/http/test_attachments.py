@@ -316,6 +316,7 @@ async def test_what_a_killed_server_left_is_swept_at_the_next_start(serve: Serve
         await app.retain("b", text("One."), image(), document_id="d")
     space = next((app.folder / "blobs").iterdir())
     (space / ("0" * 64)).write_bytes(b"nobody knows of this")
+    (space / f"{'0' * 64}.00.part").write_bytes(b"half of it")
     lost = app.folder / "blobs" / "deadbeef00"
     lost.mkdir()
     (lost / ("1" * 64)).write_bytes(b"nor of this")

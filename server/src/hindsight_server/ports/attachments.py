@@ -36,10 +36,6 @@ class AttachmentStore(Protocol):
         """Those that each fact was drawn from, where there are any; of an observation, those of its sources."""
         ...
 
-    async def release_blob(self, bank_id: str, digest: str) -> None:
-        """Note that somebody gave up these bytes, as a finished job does."""
-        ...
-
     async def released_blobs(self, limit: int) -> list[ReleasedBlob]:
         """Bytes that something gave up, of all banks."""
         ...

@@ -24,6 +24,10 @@ class BlobStore(Protocol):
     does. Every method raises HindsightServerError when the place of the blobs can't be reached.
     """
 
+    async def clear_unfinished(self) -> int:
+        """Delete what a killed process left half written; how many. Only before anything is kept."""
+        ...
+
     async def put(self, space: str, data: bytes) -> str:
         """Keep bytes; their SHA-256 in hexadecimal digits. Whole and durable when it returns, or not there at all."""
         ...

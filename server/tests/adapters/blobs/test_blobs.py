@@ -112,7 +112,7 @@ async def test_files_are_private_and_half_written_ones_are_cleared(tmp_path: Pat
     assert stat.S_IMODE((folder / ONE / digest).stat().st_mode) == 0o600
     (folder / ONE / f"{NOBODY}.00.part").write_bytes(b"half")
     assert await held(blobs) == {(ONE, digest, 4)}
-    assert blobs.clear_unfinished() == 1
+    assert await blobs.clear_unfinished() == 1
     assert [path.name for path in (folder / ONE).iterdir()] == [digest]
 
 

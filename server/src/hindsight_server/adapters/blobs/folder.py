@@ -33,6 +33,9 @@ class FolderBlobs:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    async def clear_unfinished(self) -> int:
+        return await asyncio.to_thread(self._clear_unfinished)
+
     async def put(self, space: str, data: bytes) -> str:
         return await asyncio.to_thread(self._put, self._folder / check_space(space), data)
 
@@ -49,6 +52,12 @@ class FolderBlobs:
 
     async def close(self) -> None:
         """Nothing is held open."""
+
+    def _clear_unfinished(self) -> int:
+        left = list(self._folder.glob(f"*/*{_UNFINISHED}"))
+        for path in left:
+            path.unlink(missing_ok=True)
+        return len(left)
 
     def _put(self, folder: Path, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()
@@ -88,13 +97,6 @@ class FolderBlobs:
                 with contextlib.suppress(FileNotFoundError):
                     if is_digest(path.name):
                         yield StoredBlob(space=folder.name, digest=path.name, byte_size=path.stat().st_size)
-
-    def clear_unfinished(self) -> int:
-        """Delete what a killed process left half written; the number of files. Only before anything is kept."""
-        left = list(self._folder.glob(f"*/*{_UNFINISHED}"))
-        for path in left:
-            path.unlink(missing_ok=True)
-        return len(left)
 
 
 def _sync_folder(folder: Path) -> None:

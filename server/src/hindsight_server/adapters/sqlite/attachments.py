@@ -38,9 +38,6 @@ class AttachmentRows(FolderAccess):
     async def fact_attachments(self, bank_id: str, fact_ids: Sequence[str]) -> Mapping[str, tuple[Attachment, ...]]:
         return await self._read(of_facts, bank_id, fact_ids)
 
-    async def release_blob(self, bank_id: str, digest: str) -> None:
-        await self._write(_run, "attachments.release", (bank_id, digest))
-
     async def released_blobs(self, limit: int) -> list[ReleasedBlob]:
         rows = await self._read(all_rows, "attachments.released", (limit,))
         return [ReleasedBlob(*row) for row in rows]
@@ -97,9 +94,12 @@ def write_attachments(
             hold(connection, bank_id, document_id, attachments)
     if begin:
         replaced = {document.document_id for document in documents if document.mode is UpdateMode.REPLACE}
+        # By far the most have none: a statement without a list takes a third of the time.
+        connection.executemany(sql("attachments.drop_all"), [(bank_id, one) for one in replaced if not kept[one]])
         rows = [
             {"bank_id": bank_id, "document_id": one, "kept": to_json([held.attachment_id for held in kept[one]])}
             for one in replaced
+            if kept[one]
         ]
         connection.executemany(sql("attachments.drop_others"), rows)
     for document in documents:

@@ -109,6 +109,7 @@ class BlobKeeper:
 
     async def start(self) -> None:
         """Begin to look after the bytes, in a task of the running event loop."""
+        await self._blobs.clear_unfinished()
         self._task = asyncio.create_task(self._work(), name="attachments-keeper")
 
     async def stop(self) -> None:

@@ -12,6 +12,7 @@ Example:
 Limits and offsets are never negative here: callers refuse them.
 """
 
+from hindsight_server.testing.store_contract.attachments import AttachmentContract
 from hindsight_server.testing.store_contract.banks import BankContract
 from hindsight_server.testing.store_contract.causes import CauseContract
 from hindsight_server.testing.store_contract.concurrency import ConcurrencyContract
@@ -55,6 +56,7 @@ class StoreContract(
     DirectiveContract,
     LlmLogContract,
     CauseContract,
+    AttachmentContract,
 ):
     """All of them."""
 

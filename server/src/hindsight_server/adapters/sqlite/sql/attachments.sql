@@ -18,6 +18,9 @@ INSERT INTO document_attachments (
 ON CONFLICT (bank_id, document_id, attachment_id) DO UPDATE
 SET kind = excluded.kind, media_type = excluded.media_type, filename = excluded.filename, number = excluded.number
 
+-- name: drop_all
+DELETE FROM document_attachments WHERE bank_id = ? AND document_id = ?
+
 -- name: drop_others
 DELETE FROM document_attachments
 WHERE bank_id = :bank_id AND document_id = :document_id AND attachment_id NOT IN (SELECT value FROM json_each(:kept))
@@ -77,9 +80,6 @@ WHERE bank_id = :bank_id AND document_id = :document_id AND attachment_id IN (
     CROSS JOIN facts AS f ON f.bank_id = :bank_id AND f.seq = wanted.value
     JOIN fact_attachments AS d ON d.bank_id = f.bank_id AND d.fact_id = f.fact_id
 )
-
--- name: release
-INSERT INTO released_blobs (bank_id, digest) VALUES (?, ?) ON CONFLICT DO NOTHING
 
 -- name: released
 SELECT bank_id, digest FROM released_blobs LIMIT ?
