@@ -6,6 +6,7 @@ import io
 import json
 import time
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import apsw
 import pytest
 from hindsight_client import Hindsight
 
+from hindsight_server.testing.model_server import ModelServer, Question, Say
 from hindsight_server.testing.process import ServerProcess
 
 from .conftest import Api
@@ -206,3 +208,90 @@ def test_a_copy_of_a_bank_has_its_pages(api: Api, bank: str) -> None:
             break
         time.sleep(0.1)
     assert "green tea" in shown["content"]
+
+
+class _Mind:
+    """A language model on loopback that keeps a page."""
+
+    def __init__(self) -> None:
+        self.page = "# Drinks\n\nAnn drinks green tea."
+        self.finish: str | None = None
+        self.edits: list[dict[str, Any]] = []
+        self.prompts: list[str] = []
+        self.seconds = 0.0
+
+    def __call__(self, question: Question) -> Say:
+        if question.schema is not None:
+            self.prompts.append(question.text)
+            return Say(text=json.dumps({"edits": self.edits}), seconds=self.seconds, finish=self.finish)
+        if question.tool_choice in ("recall", "search_observations", "search_mental_models"):
+            return Say(tools=((question.tool_choice, {"query": "Ann"}),))
+        done = {"answer": self.page, "memory_ids": ["m1", "m2"]}
+        return Say(tools=(("done", done),), finish=self.finish, seconds=self.seconds)
+
+
+@pytest.fixture
+def mind() -> _Mind:
+    return _Mind()
+
+
+@pytest.fixture
+def minded(tmp_path: Path, mind: _Mind) -> Iterator[ServerProcess]:
+    with ModelServer(mind) as model:
+        kinds = {"RETAIN_LLM_PROVIDER": "none", "CONSOLIDATION_LLM_PROVIDER": "none"}
+        with ServerProcess(tmp_path, environment=model.environment(**kinds)) as server:
+            yield server
+
+
+def _made(api: Api, **trigger: Any) -> Any:
+    api.retain("b", {"content": "Ann: I drink green tea."})
+    wanted = {"id": "tea", "name": "Tea", "source_query": "What does Ann drink?", "trigger": trigger}
+    done = finished(api, "b", api.bank("POST", "b", "/mental-models", wanted).body["operation_id"])
+    assert done["status"] == "completed", str(done)
+    return done
+
+
+def test_consolidation_edits_a_page_with_what_is_new(minded: ServerProcess, mind: _Mind) -> None:
+    api = Api(minded.url)
+    assert _made(api, mode="delta", refresh_after_consolidation=True)["status"] == "completed"
+    api.retain("b", {"content": "Ann: Since May I drink rooibos."})
+    mind.edits = [{"kind": "append", "section_id": "s1", "text": "Since May she drinks rooibos.", "facts": [1]}]
+    finished(api, "b", api.bank("POST", "b", "/consolidate").body["operation_id"])
+    for _ in range(100):
+        shown = api.bank("GET", "b", "/mental-models/tea").body
+        if "rooibos" in shown["content"]:
+            break
+        time.sleep(0.1)
+    assert shown["content"] == "# Drinks\n\nAnn drinks green tea.\n\nSince May she drinks rooibos."
+    assert not shown["is_stale"]
+    assert shown["last_full_refreshed_at"] < shown["last_refreshed_at"]
+
+
+def test_case_a37_a_page_cut_off_on_the_wire_keeps_its_words(minded: ServerProcess, mind: _Mind) -> None:
+    api = Api(minded.url)
+    assert _made(api)["status"] == "completed"
+    mind.page, mind.finish = "# Drinks\n\nAnn drinks gre", "length"
+    done = finished(api, "b", api.bank("POST", "b", "/mental-models/tea/refresh").body["operation_id"])
+    assert done["status"] == "failed"
+    assert done["error_message"]
+    assert done["details"]["outcome"] == "refresh_failed_error"
+    shown = api.bank("GET", "b", "/mental-models/tea").body
+    assert shown["content"] == "# Drinks\n\nAnn drinks green tea."
+    assert shown["last_refresh_failed_at"]
+
+
+def test_a_refresh_that_is_killed_is_done_once_the_server_is_back(minded: ServerProcess, mind: _Mind) -> None:
+    api = Api(minded.url)
+    assert _made(api)["status"] == "completed"
+    mind.page, mind.seconds = "# Drinks\n\nGreen tea, Ann says.", 1.0
+    queued = api.bank("POST", "b", "/mental-models/tea/refresh").body["operation_id"]
+    for _ in range(200):
+        if api.bank("GET", "b", f"/operations/{queued}").body["status"] == "processing":
+            break
+        time.sleep(0.01)
+    minded.kill()
+    minded.start()
+    api, mind.seconds = Api(minded.url), 0.0
+    assert finished(api, "b", queued)["status"] == "completed"
+    assert api.bank("GET", "b", "/mental-models/tea").body["content"] == "# Drinks\n\nGreen tea, Ann says."
+    assert len(api.bank("GET", "b", "/mental-models/tea/history").body) == 1

@@ -92,6 +92,8 @@ class AgentLoop:
                 await self._search_instead(turn, said)
                 continue
             draft = await self._carry_out(turn, said)
+            if draft is not None and said.truncated:
+                break  # the limit of tokens cut the answer off, maybe within a word: it is written from the evidence
             if draft is not None:
                 return draft
         return await self._write()
