@@ -279,10 +279,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactFilter:
-    """Which facts a listing holds. `query` is a substring of the text, case folded.
-
-    `consolidation` is ``pending``, ``done`` or ``failed``: how far facts that are no observations were looked at.
-    """
+    """Which facts a listing holds; `query` is a substring, case folded, `consolidation` pending, done or failed."""
 
     fact_type: str | None = None
     query: str | None = None
