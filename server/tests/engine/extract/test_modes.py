@@ -11,6 +11,7 @@ from hindsight_server.domain.errors import ModelUnavailable
 from hindsight_server.domain.model import Fact, FactType
 from hindsight_server.engine.banks import Banks
 from hindsight_server.engine.retain import ItemInput
+from hindsight_server.ports.forgetting import ForgetWrite
 from hindsight_server.ports.records import FactFilter
 from hindsight_server.testing.scripted_model import ScriptedProvider
 
@@ -162,3 +163,12 @@ async def test_a_model_that_went_away_is_not_asked_for_every_chunk(bank: Read) -
     outcome = await read.engine.retain("b", items)
     assert len(outcome.failed_documents) == 40
     assert len(read.provider.requests) < 12, len(read.provider.requests)
+
+
+async def test_forgetting_a_fact_takes_its_turn_out_of_the_document(bank: Read) -> None:
+    read = bank([facts(fact("Ann has moved to Oslo.", 1), fact("Ben sold the boat.", 2))])
+    await read.engine.retain("b", [ItemInput(content="Ann: I moved to Oslo.\nBen: I sold the boat.", document_id="d")])
+    (moved,) = [one for one in await stored(read) if "Oslo" in one.text]
+    await read.engine.store.forget(ForgetWrite(bank_id="b", fact_ids=(moved.fact_id,)), read.engine.clock.now())
+    assert (await read.engine.documents.get("b", "d")).text == "Ben: I sold the boat."
+    assert await read.engine.texts("b") == ["Ben sold the boat."]

@@ -1,0 +1,133 @@
+"""Whether statements say no more than their texts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from hindsight_server.domain.grounding import Evidence
+from hindsight_server.domain.grounding_times import (
+    as_claimed,
+    claimed,
+    matching,
+    times_told,
+    untold,
+    written_out,
+)
+
+_SAID = datetime(2023, 5, 8, 14, tzinfo=UTC)  # a Monday
+_EVIDENCE = Evidence(
+    words=["I moved to Berlin with my two kids, next to Zoë's office at SAP.", "张伟在北京买了三本书", "We use GPT-4."],
+    names=["Context about New York City"],
+    speakers=["Ann"],
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Ann moved to Berlin.", "Zoe works at SAP.", "They use GPT-4.", "Yesterday the user moved."),
+        *("Ann likes NYC.", "The Assistant spoke to Ann's kids.", "In May it rained."),
+    ],
+)
+def test_names_stand_in_the_text_whatever_their_writing(text: str) -> None:
+    assert _EVIDENCE.missing_name(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [("Bob moved.", "Bob"), ("Ann met Victor.", "Victor"), ("GPT-5 runs.", "GPT-5")]
+)
+def test_a_name_that_stands_nowhere_is_found(text: str, name: str) -> None:
+    assert _EVIDENCE.missing_name(text) == name
+
+
+def test_listed_names_are_looked_for_in_any_case_and_script() -> None:
+    assert _EVIDENCE.missing_name("ann met bob", ["bob", "ann", "somebody else"]) == "bob"
+    assert _EVIDENCE.missing_name("张伟和李雷见面", ["张伟", "李雷"]) == "李雷"
+
+
+@pytest.mark.parametrize(
+    ("text", "seat", "missing"),
+    [
+        ("Ann moved with 2 kids.", 0, None),
+        ("Ann moved with three kids.", 0, "three"),
+        ("张伟买了3本书", 1, None),
+        ("张伟买了五本书", 1, "五"),
+        ("Ann bought three kids books.", 0, "three"),  # the three are elsewhere, of something else
+        ("They use GPT-4.", 2, None),
+    ],
+)
+def test_numbers_are_those_of_the_line(text: str, seat: int, missing: str | None) -> None:
+    assert _EVIDENCE.missing_number(text, seat) == missing
+
+
+@pytest.mark.parametrize(
+    ("text", "foreign"),
+    [("张伟在北京买了书", None), ("张伟在无锡", "无锡"), ("因为张伟需要书", None), ("张伟喜欢游泳", "游泳")],
+)
+def test_chinese_is_made_of_the_words_of_its_text(text: str, foreign: str | None) -> None:
+    assert _EVIDENCE.foreign_words(text) == foreign
+
+
+def test_what_shares_nothing_is_an_invention() -> None:
+    assert _EVIDENCE.shares_words("Ann relocated to Berlin with her kids")
+    assert not _EVIDENCE.shares_words("Ann hates spiders")
+    assert not _EVIDENCE.shares_words("Zoe is allergic to penicillin")
+
+
+@pytest.mark.parametrize(
+    ("statement", "text", "holds"),
+    [
+        ("on 5 May 2023", "last Friday", True),
+        ("in May 2023", "on 5 May 2023", True),
+        ("on 5 May 2023", "in May 2023", False),
+        ("on 6 May 2023", "last Friday", False),
+        ("on Friday", "on Friday", True),
+        ("on 9 June 2024", "on 9 June", True),
+        ("on 9 June 1999", "on 9 June", False),
+    ],
+)
+def test_dates_follow_from_told_times(statement: str, text: str, holds: bool) -> None:
+    assert (untold(statement, _SAID, times_told(text, _SAID)) is None) is holds
+
+
+@pytest.mark.parametrize(
+    ("start", "words", "read"),
+    [
+        ("2023-05-12", "Friday", "2023-05-12"),  # the next one
+        ("2023-05-13", "Friday", None),
+        ("2024-05-10", "Friday", None),
+        ("2023-05-23", "the 23rd", "2023-05-23"),
+        ("2023-05-24", "the 23rd", None),
+        ("2024-06-09", "9 June", "2024-06-09"),
+        ("2029-06-09", "9 June", None),
+        ("0001-06-09", "9 June", None),
+        ("1970-01-01", "yesterday", None),
+    ],
+)
+def test_a_claim_may_choose_among_the_readings_of_words(start: str, words: str, read: str | None) -> None:
+    mentions = times_told(words, _SAID)
+    interval = claimed(start, "")
+    assert interval is not None
+    mention = mentions[0] if mentions else None
+    found = as_claimed(interval, words, mention, _SAID)
+    if mention is not None and matching(interval, [mention]) is not None:
+        found = mention.interval
+    assert (found.start.date().isoformat() if found else None) == read
+
+
+def test_claims_that_are_no_dates_are_none() -> None:
+    assert [claimed(text, "") for text in ("", "soon", "2023-13-01", "2023-02-30", "May 2023")] == [None] * 5
+
+
+def test_times_are_written_out_in_the_language_of_the_text() -> None:
+    written = []
+    for start, end in (("2023-05-05", ""), ("2023-05", ""), ("2023", ""), ("2023-05-05", "2023-05-07")):
+        interval = claimed(start, end)
+        assert interval is not None
+        written += [written_out(interval, "Ann"), written_out(interval, "安")]
+    assert written == [
+        *("5 May 2023", "2023年5月5日", "May 2023", "2023年5月", "2023", "2023年"),
+        *("5 May 2023 to 7 May 2023", "2023年5月5日至2023年5月7日"),
+    ]

@@ -1,0 +1,38 @@
+"""Numbers as texts write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from hindsight_server.domain.numerals import find_numbers, readings
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("twenty-five kids on 1,200 pages", ["25", "1200"]),
+        ("two hundred and fifty thousand", ["250000"]),
+        ("1.5 million, 5k and 12.50", ["1500000", "5000", "12.5"]),
+        ("two dozen eggs, a third try", ["24", "3"]),
+        ("at 15:30, 3 pm and 7:05 a.m.", ["15:30", "15:00", "07:05"]),
+        ("三百二十元，两千三，四百六，三万五千块", ["320", "2300", "460", "35000"]),
+        ("3万和二〇二三年", ["30000", "2023"]),
+        ("平均八十七点五", ["87.5"]),
+        ("四百零六", ["406"]),
+        ("周五，三月", []),
+        ("周五次", ["5"]),
+        ("no number here", []),
+    ],
+)
+def test_numbers_have_one_value_however_they_are_written(text: str, values: list[str]) -> None:
+    assert [number.value for number in find_numbers(text)] == values
+
+
+@pytest.mark.parametrize("text", ["one of them", "一些人", "统一"])
+def test_words_that_need_not_be_numbers_are_told(text: str) -> None:
+    assert [number.is_plain for number in find_numbers(text)] == [False]
+
+
+def test_a_time_without_a_half_of_the_day_is_both() -> None:
+    (number,) = find_numbers("at 3:30")
+    assert readings(number) == {"03:30", "15:30"}
