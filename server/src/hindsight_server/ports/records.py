@@ -82,10 +82,7 @@ class BankStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkWrite:
-    """A chunk of the part that is written. `index` and `first_turn` count from 0 inside the part.
-
-    One that is not `complete` is to be extracted again: no later retain keeps it.
-    """
+    """A chunk of the part; `index` and `first_turn` count from 0 inside it. No retain keeps one not `complete`."""
 
     index: int
     text: str
