@@ -339,3 +339,15 @@ def test_configuration_reaches_the_operations(server: FakeHindsight) -> None:
     memory.recall("x")
     assert server.items()[0]["tags"] == ["t"]
     assert (server.requests[-1].body["budget"], server.requests[-1].body["max_tokens"]) == ("high", 9)
+
+
+@pytest.mark.feature("K5")
+async def test_a_key_that_the_server_sends_back_is_in_no_log(
+    server: FakeHindsight, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    memory = open_memory(PACKAGE, MemoryOptions(bank_id="b", hindsight_api_url=server.url), api_key="SECRET123")
+    server.fail("recall", status=400, detail="bad header Authorization: Bearer SECRET123")
+    answer = await memory.aanswer("recall", "who?")
+    assert "SECRET123" not in answer + caplog.text
+    assert "recall failed\nTraceback" in caplog.text

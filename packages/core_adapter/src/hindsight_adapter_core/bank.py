@@ -11,6 +11,7 @@ from typing import Any
 
 from .calls import call_create_bank
 from .clients import ClientHandle, is_real_client
+from .failures import log_traceback
 
 __all__ = ["ensure_bank", "forget_bank", "means_exists"]
 
@@ -59,7 +60,7 @@ async def _create(handle: ClientHandle, bank_id: str, mission: str, deadline: fl
                 bank_id,
                 type(error).__name__,
             )
-            logger.debug("bank creation failed", exc_info=True)
+            log_traceback(logger, "bank creation", error, secret=handle.secret)
             return
     _done(handle).add(bank_id) if not _by_url(handle) else _done_by_url.add((str(handle.url), bank_id))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import traceback
 from typing import Any
 
 from .errors import OperationError, OperationTimeoutError
@@ -11,7 +13,7 @@ from .serialization import scrub
 from .settings import HINDSIGHT_API_URL_ENV
 from .tools import Operation
 
-__all__ = ["FAILURE_DETAIL_LIMIT", "FAILURE_PREFIXES", "describe_failure"]
+__all__ = ["FAILURE_DETAIL_LIMIT", "FAILURE_PREFIXES", "describe_failure", "log_traceback"]
 
 FAILURE_PREFIXES: dict[Operation, str] = {
     "retain": "Failed to store memory: ",
@@ -44,6 +46,15 @@ def describe_failure(
     detail = f"{type(error).__name__}: {text}"[:FAILURE_DETAIL_LIMIT]
     kind = OperationTimeoutError if isinstance(error, TimeoutError) else OperationError
     return kind(FAILURE_PREFIXES[operation] + detail, operation=operation, outcome_unknown=unknown)
+
+
+def log_traceback(logger: logging.Logger, what: str, error: Exception, *, secret: str | None = None) -> None:
+    """Log at debug level how something failed, with its traceback as text.
+
+    Not by ``exc_info``: the client's errors quote the server's answer, and a server may quote the key it was sent.
+    """
+    if logger.isEnabledFor(logging.DEBUG):
+        logger.debug("%s failed\n%s", what, scrub("".join(traceback.format_exception(error)), secret))
 
 
 def _error_text(error: Exception) -> str:

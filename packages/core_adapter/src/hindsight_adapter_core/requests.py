@@ -21,7 +21,7 @@ from .calls import (
 )
 from .clients import AdapterPackage, ClientHandle
 from .errors import OperationError
-from .failures import describe_failure
+from .failures import describe_failure, log_traceback
 from .outcomes import RecalledMemory, RecallOutcome, ReflectOutcome, RetainOutcome
 from .retry import with_retries
 from .settings import MemorySettings
@@ -186,7 +186,7 @@ class Requests:
                 return await with_retries(lambda: call(client), repeatable=repeatable, deadline_at=deadline_at)
         except Exception as error:
             # Whatever a client can raise becomes the one documented failure, with its cause.
-            self._logger.debug("%s failed", operation, exc_info=True)
+            log_traceback(self._logger, operation, error, secret=self._handle.secret)
             raise describe_failure(operation, error, seconds=seconds, secret=self._handle.secret) from error
 
 
