@@ -44,6 +44,20 @@ def test_what_is_not_there_is_told(api: Any, bank: str) -> None:
     assert api.bank("POST", bank, f"/clone?target_bank_id={bank}").status == 409
 
 
+def test_ids_in_the_body_of_an_export_are_told_and_a_default_strategy_must_be_there(api: Any, bank: str) -> None:
+    api.retain(bank, "Ann lives in Oslo.")
+    answer = api.bank("POST", bank, "/document-transfer/export", {"document_ids": ["x"]})
+    assert (answer.status, "query parameter document_id" in str(answer.body)) == (422, True), answer.body
+    assert api.bank("POST", bank, "/document-transfer/export").status in (200, 202)
+    for updates, status in (
+        ({"retain_default_strategy": "gone"}, 422),
+        ({"retain_default_strategy": "a", "retain_strategies": {"a": {}}}, 200),
+        ({"retain_strategies": {"b": {}}}, 422),
+        ({"retain_strategies": {"b": {}}, "retain_default_strategy": None}, 200),
+    ):
+        assert api.bank("PATCH", bank, "/config", {"updates": updates}).status == status, updates
+
+
 def test_case_a28_a_forget_without_a_filter_is_refused(api: Any, bank: str) -> None:
     """mem0 3928: deleting without a usable filter wiped every user."""
     api.retain(bank, "Ann lives in Oslo.", "Bob lives in Rome.")

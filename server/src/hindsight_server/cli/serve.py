@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hindsight_server.cli.state import give_up
+from hindsight_server.cli.trimming import keep_trimmed
 from hindsight_server.domain.errors import DataFolderError
 from hindsight_server.settings import Settings, SettingsError
 
@@ -60,8 +61,12 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         name = f"[{host}]" if ":" in host else host
         sys.stdout.write(f"hindsight listens on http://{name}:{port} (data in {settings.folder()})\n")
         sys.stdout.flush()
-        with _signals(server):
-            await server.serve(sockets=[listener])
+        trimming = asyncio.create_task(keep_trimmed(), name="give memory back")
+        try:
+            with _signals(server):
+                await server.serve(sockets=[listener])
+        finally:
+            trimming.cancel()
 
 
 def _assemble(settings: Settings) -> tuple[Services, uvicorn.Server]:

@@ -95,7 +95,7 @@ def session_key(place: TurnPlace, *, turn_count: int) -> str | None:
         for tag in place.tags:
             if tag.startswith(prefix) and len(tag) > len(prefix):
                 return f"tag:{tag}"
-    if session_id := place.metadata.get("session_id"):
+    if session_id := place.metadata.get("session_id") or place.metadata.get("task_id"):
         return f"metadata:{session_id}"
     if turn_count > 1:
         return f"document:{place.document_id}"

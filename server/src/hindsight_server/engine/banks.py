@@ -119,7 +119,9 @@ class Banks:
     async def update_config(self, bank_id: str, updates: Mapping[str, Any]) -> BankConfig:
         """Merge settings into the bank's own; null resets one to its default. Raises BankNotFound, InvalidInput."""
         changed = _cleaned(self.checked(updates))
-        await self._store.get_bank(bank_id)
+        held = await self._store.get_bank(bank_id)
+        if "retain_default_strategy" in changed or "retain_strategies" in changed:
+            settings.check_default_strategy({**held.config, **changed})
         return self._config(await self._store.save_bank(bank_id, _change(changed), self._clock.now()))
 
     async def reset_config(self, bank_id: str) -> BankConfig:

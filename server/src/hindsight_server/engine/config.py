@@ -286,6 +286,18 @@ _OBSERVATION_CHECKS: Mapping[str, Callable[[Any, str], None]] = {
 }
 
 
+def check_default_strategy(config: Mapping[str, Any]) -> None:
+    """Raises InvalidInput when the default strategy of a bank's settings, given whole, is none of its strategies."""
+    name, strategies = config.get("retain_default_strategy"), config.get("retain_strategies") or {}
+    if name and name not in strategies:
+        known = ", ".join(sorted(strategies)) or "none"
+        raise InvalidInput(
+            f"retain_default_strategy: the bank has no strategy '{name[:80]}' (it has: {known}). Give it in "
+            "retain_strategies, in the same request or before.",
+            field="updates.retain_default_strategy",
+        )
+
+
 def _fits(value: Any, types: tuple[type, ...]) -> bool:
     # In Python a bool is an int; in a setting it is not.
     return isinstance(value, types) and (bool in types or not isinstance(value, bool))

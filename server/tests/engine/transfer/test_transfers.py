@@ -234,7 +234,7 @@ async def test_keys_can_not_be_guessed_and_expire(filled: Movers) -> None:
     bank, expires, token = key.split(".")
     assert len(token) == 43
     for wrong in (
-        f"{bank}.{expires}.{token[:-1]}A",
+        f"{bank}.{expires}.{token[:-1]}{'B' if token[-1] == 'A' else 'A'}",
         f"{bank}.{int(expires) + 9}.{token}",
         f"../{key}",
         key + "\n",

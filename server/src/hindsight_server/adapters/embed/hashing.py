@@ -95,7 +95,10 @@ class HashingEmbedder:
         vector = pooled / norm if norm else self._gather([""])[0][0] / np.float32(_WORD_WEIGHT)
         if not self._tokens:
             return Encoding(self._space, vector)
-        return Encoding(self._space, vector, TokenVectors(tuple(words), units[: len(words)]))
+        # Of a word said again there is nothing more to match, and of some texts a word is most of them.
+        first = {word: at for at, word in reversed(list(enumerate(words)))}
+        kept = sorted(first.values())
+        return Encoding(self._space, vector, TokenVectors(tuple(words[at] for at in kept), units[kept]))
 
     def _gather(self, words: list[str]) -> tuple[Float32Array, Int8Array]:
         """Sums and unit vectors of the words, a row each; beside the cache when one text overflows it."""

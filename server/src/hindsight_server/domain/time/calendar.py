@@ -176,8 +176,9 @@ _DECADE_PARTS = {"early": (0, 3), "mid": (4, 6), "late": (7, 9), "first": (0, 4)
 def portion(span: Span, part: str) -> Span:
     """The ``early``, ``mid`` or ``late`` part, or the ``first`` or ``second`` half.
 
-    Of a year its first and last two months and the four in the middle (some mean one month, some three); of a week Monday to Wednesday, Tuesday to Thursday,
-    Thursday to Sunday; of a month its days to the 10th, to the 20th and the rest; of a season a month; of a decade four, three and three years; a third of anything else.
+    Of a year its first and last two months and the four in the middle (people mean one month or three); of a month the
+    days to its 10th, to its 20th, and the rest; of a week Monday to Wednesday, Tuesday to Thursday, Thursday to Sunday;
+    of a season a month; of a decade four, three and three years; a third of anything else.
     """
     first, last = span.start.date(), span.end.date()
     if span.grain is Grain.YEAR:

@@ -44,6 +44,7 @@ _BLOBS = "blobs/"
 _BLOB = re.compile(r"blobs/[0-9a-f]{64}")
 _FREE_BYTES = 1 << 20
 _PIECE = 1 << 16
+_LONGEST_ID = 1024
 _LARGEST_HASH = 2**63 - 1
 _LARGEST_COUNT = 2**53  # a store counts in 64 bits, and goes on counting from what it is given
 _KINDS: dict[type, str] = {
@@ -205,7 +206,7 @@ class _Reader:
                 where = ".".join(map(str, first["loc"]))
                 raise _bad(f"line {lines} of {name} is wrong at {where!r}: {first['msg']}") from None
             if (wrong := _out_of_range(record)) is not None:
-                raise _bad(f"line {lines} of {name} is wrong at {wrong!r}: the value is out of range")
+                raise _bad(f"line {lines} of {name} is wrong at {wrong!r}: the value is out of range, or holds a NUL")
             _put(archive, record)
         if not isinstance(listed, dict) or listed.get("sha256") != digest.hexdigest() or listed.get("lines") != lines:
             raise _bad(f"the checksum of {name} is wrong")
@@ -262,17 +263,25 @@ def _check(archive: Archive) -> None:
     facts = {fact.fact_id for fact in archive.facts}
     if len(facts) < len(archive.facts) or not all(one.strip() for one in facts):
         raise _bad("two of its memories have one id, or one has none")
+    blank = next((fact for fact in archive.facts if not fact.text.strip()), None)
+    if blank is not None:
+        raise _bad(f"memory '{blank.fact_id[:80]}' has no text")
+    if any(len(one) > _LONGEST_ID for one in (*documents, *facts)):
+        raise _bad(f"one of its ids is longer than {_LONGEST_ID} characters")
     lost = next((fact for fact in archive.facts if fact.document_id not in documents), None)
     if lost is not None:
         raise _bad(f"memory '{lost.fact_id[:80]}' belongs to a document that is not in it")
 
 
 def _out_of_range(value: object, place: str = "") -> str | None:
-    """Where a record holds a number or a time that no store could keep, or give back in UTC."""
+    """Where a record holds a number, a time or a text that no store could keep, or give back in UTC."""
     inner: Iterable[tuple[str, object]] = ()
     if isinstance(value, int):
-        largest = _LARGEST_HASH if place == "fold" else _LARGEST_COUNT
-        return None if -largest - 1 <= value <= largest else place
+        if place == "fold":
+            return None if -_LARGEST_HASH - 1 <= value <= _LARGEST_HASH else place
+        return None if 0 <= value <= _LARGEST_COUNT else place
+    if isinstance(value, str):
+        return place if "\0" in value else None
     if isinstance(value, datetime):
         try:
             value.astimezone(UTC)

@@ -116,7 +116,7 @@ class Transfers:
         """Add a job that copies a bank into a new one. Raises Conflict when that is there already."""
         check_bank_id(target_bank_id)
         await self._store.get_bank(bank_id)
-        await self._check_empty(target_bank_id)
+        await self._check_empty(target_bank_id, "a clone needs a new one; name another target_bank_id")
         return await self._add(bank_id, CLONE, {"target": target_bank_id, "wanted": asdict(wanted)})
 
     async def open_export(self, key: str) -> tuple[BinaryIO, int]:
@@ -152,7 +152,12 @@ class Transfers:
         """Take the archive of a job in. Doing it twice equals doing it once."""
         payload = job.payload or {}
         wanted = ImportInput(**payload["wanted"])
-        result = await self._take_in(job, payload["key"], payload["target"], wanted)
+        try:
+            result = await self._take_in(job, payload["key"], payload["target"], wanted)
+        except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+            # What no check foresaw lies in the archive, which the next try would find as it is.
+            _log.exception("an archive could not be taken in")
+            raise InvalidInput(f"The archive can't be imported: {type(error).__name__}.", field="file") from error
         await asyncio.to_thread(self._archives.delete, payload["key"], ArchiveKind.UPLOAD)
         return result
 
@@ -272,13 +277,13 @@ class Transfers:
         file, _ = self._archives.open(key, ArchiveKind.UPLOAD, self._clock.now())
         return file
 
-    async def _check_empty(self, bank_id: str) -> None:
+    async def _check_empty(self, bank_id: str, remedy: str = "name another target_bank_id, or use mode=merge") -> None:
         try:
             held = await self._store.list_documents(bank_id, DocumentFilter(), 1, 0)
         except BankNotFound:
             return
         if held.total:
-            raise Conflict(f"Bank '{bank_id}' holds something already; name another target_bank_id, or use mode=merge.")
+            raise Conflict(f"Bank '{bank_id}' holds something already; {remedy}.")
 
     async def _add(self, bank_id: str, type_: str, payload: dict[str, Any]) -> Operation:
         now = self._clock.now()

@@ -1,0 +1,46 @@
+"""Giving memory back that glibc keeps after a peak.
+
+A long document takes a hundred megabytes while it is stored. They are free afterwards, but lie between blocks that are
+in use, so that the C library keeps them; requests of other sizes then take new ones. `malloc_trim` gives back whole
+pages wherever they lie.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+_STATM = Path("/proc/self/statm")
+_SECONDS = 10.0
+_GROWTH = 16 << 20  # bytes since the last time
+
+
+async def keep_trimmed(*, seconds: float = _SECONDS) -> None:
+    """Look every few seconds whether memory has grown, and give back what is free; ends at once without glibc."""
+    trim = _malloc_trim()
+    if trim is None:
+        return
+    page = os.sysconf("SC_PAGE_SIZE")
+    held = _resident(page)
+    while True:
+        await asyncio.sleep(seconds)
+        if _resident(page) - held > _GROWTH:
+            await asyncio.to_thread(trim, 0)
+            held = _resident(page)
+
+
+def _resident(page: int) -> int:
+    return int(_STATM.read_text().split()[1]) * page
+
+
+def _malloc_trim() -> Callable[[int], int] | None:
+    if not _STATM.exists():
+        return None
+    try:
+        trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError, TypeError):  # another C library, or none that is asked this way
+        return None
+    return trim
