@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import apsw
 
+from hindsight_server.adapters.sqlite.attachments import forget_drawn
 from hindsight_server.adapters.sqlite.facts_write import delete_facts
 from hindsight_server.adapters.sqlite.queries import all_rows, column, one_row
 from hindsight_server.adapters.sqlite.session import BankSession
@@ -72,6 +73,8 @@ def forget(connection: apsw.Connection, write: ForgetWrite, now: datetime) -> Fo
         if not document_id:
             # Observations are of no document; their words go with them.
             continue
+        if not write.dry_run:
+            forget_drawn(connection, write.bank_id, document_id, of_document)
         if write.dry_run or _cut_document(session, document_id, of_document):
             changed.append(document_id)
         else:
