@@ -1,0 +1,34 @@
+"""Users of one process, all talking at once: each model's request and each bank hold that user's words only."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from hindsight_server.testing.process import ServerProcess
+
+_SPEC = importlib.util.spec_from_file_location(
+    "many_users", Path(__file__).parents[1] / "benchmarks" / "adapters" / "users.py"
+)
+assert _SPEC is not None
+assert _SPEC.loader is not None
+many_users = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(many_users)
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::pydantic.warnings.PydanticDeprecationWarning"
+)
+
+
+@pytest.mark.feature("C4")
+@pytest.mark.parametrize("framework", list(many_users.FRAMEWORKS))
+async def test_nobody_sees_another_users_memories(framework: str, tmp_path: Path) -> None:
+    users = [f"user{number}" for number in range(8)]
+    with ServerProcess(tmp_path) as server:
+        ask = many_users.FRAMEWORKS[framework](server.url)
+        seconds, crossings = await many_users.converse(ask, users, 4, at_once=True)
+        assert crossings == []
+        assert len(seconds) == 32
+        assert await many_users.stored_wrong(server.url, users, 4) == []
