@@ -16,7 +16,8 @@ from hindsight_server.testing.process import ServerProcess
 
 from .conftest import Api
 
-_QUICK = {"LLM_MAX_RETRIES": "0", "LLM_TIMEOUT": "1"}
+_ALONE = {"CONSOLIDATION_LLM_PROVIDER": "none"}  # the scripts answer extraction alone
+_QUICK = {"LLM_MAX_RETRIES": "0", "LLM_TIMEOUT": "1", **_ALONE}
 _WORDS = "Ann: I moved to Oslo with my two kids."
 _FACT = {"facts": [{"what": "Ann moved to Oslo.", "line": 1}]}
 
@@ -207,7 +208,7 @@ def _numbered(question: Question) -> Reply:
 def test_a_killed_server_finishes_a_job_with_no_item_twice(tmp_path: Path) -> None:
     count = 200
     with ModelServer(_numbered, seconds=0.05) as model:
-        server = ServerProcess(tmp_path, environment=model.environment(LLM_MAX_CONCURRENT="4"))
+        server = ServerProcess(tmp_path, environment=model.environment(LLM_MAX_CONCURRENT="4", **_ALONE))
         server.start()
         try:
             api = Api(server.url)
