@@ -25,9 +25,8 @@ if "langchain_scripted" not in sys.modules:
     _spec.loader.exec_module(_module)
 
 # langchain-core alone is supported, too. These show agents throughout; elsewhere the single test is skipped.
-collect_ignore = (
-    [] if importlib.util.find_spec("langchain") else ["test_docs.py", "test_middleware.py", "test_readme.py"]
-)
+_SHOW_AGENTS = ["test_docs.py", "test_example.py", "test_middleware.py", "test_readme.py", "test_tasks.py"]
+collect_ignore = [] if importlib.util.find_spec("langchain") else _SHOW_AGENTS
 
 Runner = Callable[..., Awaitable[Any]]
 
