@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any, BinaryIO
 
 from hindsight_server.domain.defence.events import SecurityEvent
-from hindsight_server.domain.errors import BankNotFound, Conflict, InvalidInput
+from hindsight_server.domain.errors import BankNotFound, Conflict, HindsightServerError, InvalidInput
 from hindsight_server.domain.ids import new_id
 from hindsight_server.domain.model import FactType
 from hindsight_server.engine import config as settings
@@ -152,12 +153,8 @@ class Transfers:
         """Take the archive of a job in. Doing it twice equals doing it once."""
         payload = job.payload or {}
         wanted = ImportInput(**payload["wanted"])
-        try:
+        with _archive_at_fault():
             result = await self._take_in(job, payload["key"], payload["target"], wanted)
-        except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
-            # What no check foresaw lies in the archive, which the next try would find as it is.
-            _log.exception("an archive could not be taken in")
-            raise InvalidInput(f"The archive can't be imported: {type(error).__name__}.", field="file") from error
         await asyncio.to_thread(self._archives.delete, payload["key"], ArchiveKind.UPLOAD)
         return result
 
@@ -300,6 +297,18 @@ class Transfers:
         added = await self._store.add_operation(operation)
         self._on_job()
         return added
+
+
+@contextlib.contextmanager
+def _archive_at_fault() -> Iterator[None]:
+    """Raises InvalidInput for what no check foresaw: it lies in the archive, and the next try would find it again."""
+    try:
+        yield
+    except HindsightServerError:
+        raise
+    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+        _log.exception("an archive could not be taken in")
+        raise InvalidInput(f"The archive can't be imported: {type(error).__name__}.", field="file") from error
 
 
 def _write(file: BinaryIO, data: bytes) -> None:
