@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ import pytest
 from hindsight_server.adapters.embed.hashing import HashingEmbedder
 from hindsight_server.adapters.sqlite import SqliteStore
 from hindsight_server.adapters.text import Analyzer
-from hindsight_server.bootstrap import SystemClock
 from hindsight_server.engine.consolidate import Consolidator
 from hindsight_server.engine.indexing import Indexer
 from hindsight_server.engine.language import LanguageModel
@@ -30,6 +30,13 @@ OBSERVED = "Ann lives in Oslo, near the harbour, under zworbelig elms."
 SECRET = "Ann: The zworbelig elms there are near my flat."
 
 
+class Now:
+    """The machine's time."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
 def answer(request: ChatRequest) -> dict[str, Any]:
     labels = [f"F{number}" for number in range(1, 4) if f"F{number}: " in request.messages[1].text]
     sources = [{"fact": label, "quote": ""} for label in labels]
@@ -41,9 +48,9 @@ async def consolidate(folder: Path, bank: str) -> None:
     store = SqliteStore(folder)
     await store.open()
     model = LanguageModel(ScriptedProvider(answer))
-    consolidator = Consolidator(store, Indexer(Analyzer(), HashingEmbedder()), SystemClock(), model)
+    consolidator = Consolidator(store, Indexer(Analyzer(), HashingEmbedder()), Now(), model)
     await consolidator.trigger(bank)
-    job = await store.claim_operation([CONSOLIDATION], SystemClock().now(), 30.0)
+    job = await store.claim_operation([CONSOLIDATION], Now().now(), 30.0)
     assert job is not None
     await consolidator.run_job(job)
     await store.close()
