@@ -22,7 +22,8 @@ from typing import Any
 from load import sentences
 
 from hindsight_server.adapters.text import Analyzer
-from hindsight_server.bootstrap import SystemClock, build_services
+from hindsight_server.bootstrap import build_services
+from hindsight_server.bootstrap.outside import SystemClock
 from hindsight_server.engine.language import LanguageModel
 from hindsight_server.engine.recall.types import Budget, RecallQuery
 from hindsight_server.engine.reflect import Reasoning, Reflector, ReflectQuery

@@ -18,7 +18,7 @@ import apsw
 import httpx
 import pytest
 
-from hindsight_server import bootstrap
+from hindsight_server.bootstrap import build_services, outside
 from hindsight_server.domain.errors import ModelRefused, ModelUnavailable
 from hindsight_server.engine.language import LanguageModel, ModelOptions, Models
 from hindsight_server.file_settings import FileSettings
@@ -110,8 +110,8 @@ def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Serve:
     async def started(script: Script | None = reads, **settings: Any) -> AsyncIterator[App]:
         provider = None if script is None else ScriptedProvider(script)
         model = None if provider is None else LanguageModel(provider, ModelOptions(max_retries=0))
-        monkeypatch.setattr(bootstrap, "build_models", lambda *_: Models(vision=model))
-        made = bootstrap.build_services(Settings(data_dir=tmp_path, embeddings_provider="hashing", **settings))
+        monkeypatch.setattr(outside, "build_models", lambda *_: Models(vision=model))
+        made = build_services(Settings(data_dir=tmp_path, embeddings_provider="hashing", **settings))
         transport = httpx.ASGITransport(create_app(made))
         async with (
             made.running(),
