@@ -4,6 +4,7 @@
     python3 dev.py demo     agents in three frameworks remember across processes
     python3 dev.py test     lint, types, architecture and every test
     python3 dev.py matrix   the packages' tests on the oldest and newest versions they support (half an hour)
+    python3 dev.py features writes docs/features.md from the marks of the tests
     python3 dev.py setup    only the environment (in .venv)
 
 It needs the standard library only, works again when run twice, and says what is missing.
@@ -186,6 +187,10 @@ def matrix(only: str) -> None:
     run("matrix", [binary("python"), ROOT / "packages" / "matrix.py", f"--only={only}"], remedy=hint)
 
 
+def features() -> None:
+    run("features", [sys.executable, ROOT / "tests" / "features" / "page.py"])
+
+
 def main() -> None:
     use_supported_python()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -195,6 +200,7 @@ def main() -> None:
     tests.add_argument("--only", choices=["lint", "format", "imports", "types", "tests"], help="one check")
     versions = commands.add_parser("matrix", help="set up, then test the packages on all supported versions")
     versions.add_argument("--only", default="", metavar="TEXT", help="cells whose names hold this")
+    commands.add_parser("features", help="write docs/features.md")
     setup = commands.add_parser("setup", help="only set up")
     setup.add_argument("--group", choices=["demo", "dev"], default="dev")
     arguments = parser.parse_args()
@@ -202,6 +208,7 @@ def main() -> None:
         "demo": demo,
         "test": lambda: test(arguments.only),
         "matrix": lambda: matrix(arguments.only),
+        "features": features,
         "setup": lambda: set_up(arguments.group),
     }
     actions[arguments.command]()

@@ -270,6 +270,7 @@ async def test_memory_and_reflect_tool_together(server: FakeHindsight) -> None:
     assert spoken(server) == [("user", "What should I prioritize?"), ("assistant", "The release.")]
 
 
+@pytest.mark.feature("L9")
 async def test_a_context_goes_on_after_a_round_trip(server: FakeHindsight, memory: HindsightMemory) -> None:
     agent = FunctionAgent(tools=[], llm=ScriptedLLM("one", "two"))
     context = Context(agent)

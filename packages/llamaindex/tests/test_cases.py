@@ -102,6 +102,7 @@ def test_case_a07_construction_needs_no_loop() -> None:
     HindsightMemory.from_url("http://127.0.0.1:9", "ada")
 
 
+@pytest.mark.feature("L9")
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
 def test_case_a09_a10_copies_work_and_hold_no_key(server: FakeHindsight, again: Any) -> None:
     memory = HindsightMemory.from_url(server.url, "ada", api_key="SECRET123")
