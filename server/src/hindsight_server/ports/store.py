@@ -120,6 +120,15 @@ class Store(
         """
         ...
 
+    async def parts_before(
+        self, bank_id: str, document_id: str, operation_id: str | None, limit: int
+    ) -> list[DocumentPart]:
+        """The last parts of a document, in order, at most `limit`: before those that wait for a job, when one is named.
+
+        Empty when the document, or the bank, does not exist.
+        """
+        ...
+
     async def document_parts(self, bank_id: str, document_id: str) -> list[DocumentPart]:
         """The texts that make up a document, in order, each as it was retained. Raises NotFound."""
         ...

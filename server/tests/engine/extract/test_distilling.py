@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from hindsight_server.domain.errors import ModelRefused, ModelUnavailable
 from hindsight_server.domain.model import FactType
 from hindsight_server.engine.graph import Graphs
 from hindsight_server.engine.retain import ItemInput
-from hindsight_server.ports.llm import ChatReply
+from hindsight_server.ports.llm import ChatReply, ChatRequest
 from hindsight_server.ports.records import FactFilter
 
 from .conftest import Reading, fact, facts
@@ -161,3 +162,74 @@ async def test_stated_causes_are_kept_and_shown_in_the_graph(reading: Read) -> N
     texts = {one.fact_id: one.text for one in graph.facts}
     causal = [(texts[link.source], texts[link.target]) for link in graph.links if link.kind == "caused_by"]
     assert causal == [("The road to the cabin was mud.", "It rained in Oslo all night.")]
+
+
+_TURNS = ["Ann: I moved to Oslo with Grace.", "Bob: Is that so?", "Ann: She likes the harbour there very much."]
+_LIKES = fact("Grace likes the harbour in Oslo.", entities=[{"name": "Grace", "type": "PERSON"}])
+
+
+def question(request: ChatRequest) -> str:
+    """What a request shows of the text."""
+    return request.messages[-1].text
+
+
+def _appended(text: str) -> ItemInput:
+    return ItemInput(content=text, document_id="talk", update_mode="append", timestamp="2023-05-08T14:00:00Z")
+
+
+@pytest.mark.feature("R8")
+@pytest.mark.parametrize("run_async", [False, True])
+async def test_an_appended_turn_is_read_with_what_was_said_before_it(reading: Read, run_async: bool) -> None:
+    read = reading(
+        lambda request: facts(_LIKES) if "[1] Ann" in question(request) and "harbour" in question(request) else facts()
+    )
+    for text in _TURNS:
+        await read.engine.retain("b", [_appended(text)], run_async=run_async)
+        await read.engine.jobs.run_until_idle()
+    asked = [question(request) for request in read.provider.requests if "harbour" in question(request)]
+    assert len(asked) == 1
+    before = asked[0].partition("for understanding only")[2].partition("The lines to read")
+    assert all(text.partition(": ")[2] in before[0] for text in _TURNS[:2])
+    assert "Oslo" not in before[2]
+    assert await read.engine.texts("b") == ["Grace likes the harbour in Oslo."]
+
+
+async def test_what_was_said_before_gives_names_but_no_facts(reading: Read) -> None:
+    told = [_LIKES, fact("Ann moved to Oslo with Grace."), fact("Grace likes 7 harbours in Oslo.")]
+    read = reading(lambda request: facts(*told) if "harbour" in question(request) else facts())
+    for text in _TURNS:
+        outcome = await read.engine.retain("b", [_appended(text)])
+    assert await read.engine.texts("b") == ["Grace likes the harbour in Oslo."]
+    assert sum(outcome.dropped_facts.values()) == 2
+
+
+async def test_what_was_said_before_is_bounded_and_the_same_when_all_is_read_again(reading: Read) -> None:
+    read = reading(lambda request: facts())
+    said = [f"Ann: This is thing number {number}, which I wrote down." for number in range(12)]
+    for text in said:
+        await read.engine.retain("b", [_appended(text)])
+    first = [question(request) for request in read.provider.requests]
+    assert [number for number in range(12) if f"number {number}," in first[-1]] == [5, 6, 7, 8, 9, 10, 11]
+    await read.engine.retainer.reprocess("b", "talk")
+    await read.engine.jobs.run_until_idle()
+    assert sorted(question(request) for request in read.provider.requests[12:]) == sorted(first)
+    long = "Ann: " + "It was a long and windy road. " * 200
+    await read.engine.retain("b", [_appended(long)])
+    await read.engine.retain("b", [_appended("Ann: And that was it, I believe.")])
+    before = (
+        question(read.provider.requests[-1]).partition("for understanding only")[2].partition("The lines to read")[0]
+    )
+    assert 1900 < len(before) < 2200
+
+
+async def test_an_appended_part_that_comes_again_in_its_document_is_not_read_again(reading: Read) -> None:
+    read = reading(
+        lambda request: facts(_LIKES) if "harbour" in question(request) else facts(fact("Ann moved to Oslo."))
+    )
+    items = [_appended(_TURNS[0]), _appended(_TURNS[2])]
+    await read.engine.retain("b", items)
+    asked = len(read.provider.requests)
+    again = [replace(item, update_mode=None) for item in items]
+    await read.engine.retain("b", again)
+    assert len(read.provider.requests) == asked
+    assert sorted(await read.engine.texts("b")) == ["Ann moved to Oslo.", "Grace likes the harbour in Oslo."]

@@ -72,6 +72,14 @@ def waiting_parts(connection: apsw.Connection, bank_id: str, operation_id: str) 
     return [(document_id, DocumentPart(text=text, source=from_json(source))) for document_id, text, source in rows]
 
 
+def parts_before(
+    connection: apsw.Connection, bank_id: str, document_id: str, operation_id: str | None, limit: int
+) -> list[DocumentPart]:
+    values = {"bank_id": bank_id, "document_id": document_id, "operation_id": operation_id, "limit": limit}
+    rows = all_rows(connection, "documents.parts_before", values)
+    return [DocumentPart(text=text, source=from_json(source)) for text, source in reversed(rows)]
+
+
 def list_documents(
     connection: apsw.Connection, bank_id: str, wanted: DocumentFilter, limit: int, offset: int
 ) -> Page[Document]:

@@ -130,6 +130,11 @@ class SqliteStore(AttachmentRows, CauseRows, MentalModelRows, ObservationRows, L
     async def waiting_parts(self, bank_id: str, operation_id: str) -> list[tuple[str, DocumentPart]]:
         return await self._read(documents.waiting_parts, bank_id, operation_id)
 
+    async def parts_before(
+        self, bank_id: str, document_id: str, operation_id: str | None, limit: int
+    ) -> list[DocumentPart]:
+        return await self._read(documents.parts_before, bank_id, document_id, operation_id, limit)
+
     async def document_parts(self, bank_id: str, document_id: str) -> list[DocumentPart]:
         return await self._read_bank(documents.document_parts, bank_id, document_id)
 

@@ -81,6 +81,8 @@ class Distiller:
         extraction: Extraction,
         about: CallAbout,
         outage: Outage | None = None,
+        *,
+        before: str = "",
     ) -> Distilled:
         """Read an item's chunks, all at once as far as the model allows. Never raises for anything that a model does.
 
@@ -89,12 +91,13 @@ class Distiller:
         Args:
             extraction: the built-in extractor's.
             about: for the request log.
+            before: what was said before the item, to understand it by.
         """
         outage = outage or Outage()
         wanted = frozenset(fact.chunk_index for fact in extraction.facts)
         source = Source(item, extraction, options, self._ordinary)
         size = len(item.content) // _CHARS
-        read = await offloaded(size, lambda: passages(item, extraction, wanted))
+        read = await offloaded(size, lambda: passages(item, extraction, wanted, before))
         chunks = await asyncio.gather(*(self._chunk(source, passage, about, outage) for passage in read))
         by_index = {passage.chunk_index: chunk for passage, chunk in zip(read, chunks, strict=True)}
         usage = Usage()

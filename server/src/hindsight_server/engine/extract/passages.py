@@ -54,8 +54,12 @@ class Passage:
         return first, replace(second, before=_tail("\n".join(shown(line) for line in self.lines[:at])))
 
 
-def passages(item: RetainItem, extraction: Extraction, wanted: frozenset[int]) -> list[Passage]:
-    """The wanted chunks of an item as passages; chunks in which nobody says anything are left out."""
+def passages(item: RetainItem, extraction: Extraction, wanted: frozenset[int], before: str = "") -> list[Passage]:
+    """The wanted chunks of an item as passages; chunks in which nobody says anything are left out.
+
+    Args:
+        before: what was said before the item.
+    """
     starts = chunk_starts(item.content, [chunk.text for chunk in extraction.chunks])
     made = []
     for chunk, start in zip(extraction.chunks, starts, strict=True):
@@ -63,7 +67,9 @@ def passages(item: RetainItem, extraction: Extraction, wanted: frozenset[int]) -
             continue
         lines = tuple(_lines(item.content, extraction.turns, chunk.first_turn, (start, start + len(chunk.text))))
         if lines:
-            made.append(Passage(chunk.index, lines, _said_before(item, extraction.turns, lines[0], start)))
+            first = lines[0].start <= extraction.turns[0].start
+            told = before if first else _said_before(item, extraction.turns, lines[0], start)
+            made.append(Passage(chunk.index, lines, told))
     return made
 
 
@@ -98,8 +104,6 @@ def _inside(content: str, turn: Turn, start: int, end: int) -> Line | None:
 
 
 def _said_before(item: RetainItem, turns: Sequence[Turn], first: Line, start: int) -> str:
-    if start <= 0:
-        return ""
     at = next((at for at, turn in enumerate(turns) if turn.index == first.turn.index), 0)
     told = [shown(Line(turn, turn.text)) for turn in turns[max(0, at - 3) : at]]
     if not told:  # in the middle of a long turn

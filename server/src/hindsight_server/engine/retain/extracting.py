@@ -161,7 +161,9 @@ class Extracting:
         options = one.part.options
         if self.distiller is None or not options.reader:
             return None
-        return await self.distiller.distil(one.part.checked.item, options, one.extraction, about, outage)
+        return await self.distiller.distil(
+            one.part.checked.item, options, one.extraction, about, outage, before=one.part.before
+        )
 
     async def _encoded(self, documents: Sequence[DocumentWrite]) -> tuple[list[DocumentWrite], int]:
         """The documents with vectors, and the number of facts that got none because the model is away."""

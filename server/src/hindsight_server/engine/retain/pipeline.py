@@ -49,9 +49,13 @@ class Pipeline:
             documents[part.checked.item.document_id].append(part)
         so_far: Mapping[str, Any] = (operation.result or {}).get("read", {})
         progress = _Progress(operation, so_far, self._clock)
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._read_all(operation, list(documents.values()), outage))
-            storing = tasks.create_task(self._store_all(progress))
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._read_all(operation, list(documents.values()), outage))
+                storing = tasks.create_task(self._store_all(progress))
+        except ExceptionGroup as group:
+            # Who runs the job tells failures apart by their types; the others came of the first.
+            raise _first_of(group) from group
         if self._stale:
             raise StaleDocument("Documents changed while they were being extracted.")
         result = storing.result()
@@ -115,6 +119,11 @@ class Pipeline:
                 goes_on=goes_on,
             )
         )
+
+
+def _first_of(group: ExceptionGroup) -> Exception:
+    first: Exception = group.exceptions[0]
+    return _first_of(first) if isinstance(first, ExceptionGroup) else first
 
 
 class _Progress:

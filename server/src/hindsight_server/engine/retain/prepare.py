@@ -37,6 +37,7 @@ class Part:
         stored_hashes: hashes of the chunks that the document holds now, repeats included; as many such chunks keep
             their facts, of all parts of the document together.
         expected_hash: the content hash that the document must still have when the part replaces it.
+        before: what was said before it in its document, as the model is shown it.
         waited_text: the item's content before its attachments were read; None when there was nothing to read.
     """
 
@@ -46,6 +47,7 @@ class Part:
     stored_hashes: tuple[str, ...] = ()
     expected_hash: str | None = None
     waited_text: str | None = None
+    before: str = ""
 
 
 def settle_modes(items: Sequence[CheckedItem]) -> list[UpdateMode]:

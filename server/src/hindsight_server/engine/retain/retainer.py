@@ -27,6 +27,7 @@ from hindsight_server.engine.retain.outcome import outcome_of, replayed, result_
 from hindsight_server.engine.retain.payload import repair_payload, reprocess_payload, to_payload
 from hindsight_server.engine.retain.planning import bank_of, plan, with_stored_hashes
 from hindsight_server.engine.retain.prepare import Part
+from hindsight_server.engine.retain.said_before import with_said_before
 from hindsight_server.engine.retain.types import ItemInput, RetainLimits, RetainOutcome
 from hindsight_server.engine.retain.worker import TRIES, RetainWorker
 from hindsight_server.ports.clock import Clock
@@ -195,6 +196,7 @@ class Retainer:
         if run_async:
             prepared = await self._extracting.pending(parts)
         else:
+            parts = await with_said_before(self._store, bank_id, parts)
             prepared = await self._extracting.prepared(bank_id, parts, operation_id=operation_id)
         now = self._clock.now()
         result = result_of(prepared)

@@ -17,6 +17,7 @@ from hindsight_server.engine.retain.payload import document_to_reprocess, docume
 from hindsight_server.engine.retain.pipeline import Pipeline
 from hindsight_server.engine.retain.planning import stored_parts, with_stored_hashes
 from hindsight_server.engine.retain.prepare import Part
+from hindsight_server.engine.retain.said_before import with_said_before
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.records import Operation, RetainWrite
 from hindsight_server.ports.store import Store
@@ -63,6 +64,7 @@ class RetainWorker:
                 # Chunks that were to be kept have lost their facts meanwhile, or words were forgotten.
                 parts = [replace(part, stored_hashes=()) for part in parts]
             parts = await self._extracting.filled(operation.bank_id, parts, operation.operation_id)
+            parts = await with_said_before(self._store, operation.bank_id, parts, operation.operation_id)
             try:
                 if any(self._extracting.is_read(part) for part in parts) or "read" in (operation.result or {}):
                     return await Pipeline(self._store, self._extracting, self._clock).run(operation, parts, outage)
@@ -117,6 +119,7 @@ class RetainWorker:
             parts = await self._extracting.filled(bank_id, parts, operation.operation_id)
             if keep and attempt < TRIES:
                 parts = await with_stored_hashes(self._store, bank_id, parts)
+            parts = await with_said_before(self._store, bank_id, parts)
             prepared: Prepared = await self._extracting.prepared(
                 bank_id, parts, operation_id=operation.operation_id, outage=outage
             )

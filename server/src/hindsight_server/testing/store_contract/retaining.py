@@ -134,6 +134,17 @@ class RetainContract:
         await store.retain(write("b", document("x", "x text"), finishes="o"))
         assert await store.waiting_parts("b", "o") == []
 
+    async def test_the_parts_before_an_appended_one(self, store: Store) -> None:
+        assert await store.parts_before("b", "d", None, 2) == []
+        await put(store, "b", "d", "one")
+        await store.retain(write("b", appended("d", "two"), appended("d", "three", source={"n": 3})))
+        waits = appended("d", "four", state=FactState.PENDING)
+        await store.retain(write("b", waits, operation=operation("b", "o")))
+        await store.retain(write("b", appended("d", "five")))
+        before = await store.parts_before("b", "d", "o", 2)
+        assert before == [DocumentPart(text="two"), DocumentPart(text="three", source={"n": 3})]
+        assert [part.text for part in await store.parts_before("b", "d", None, 2)] == ["four", "five"]
+
     async def test_corrections_survive_when_nothing_changed(self, store: Store) -> None:
         (one,) = await put(store, "b", "d", "one", tags=("t",))
         await store.update_fact("b", one, FactChange(tags=("mine",), text="corrected", terms={"corrected": 1}), NOW)

@@ -46,6 +46,17 @@ FROM document_parts
 WHERE bank_id = ? AND pending_operation_id = ?
 ORDER BY document_id, part
 
+-- name: parts_before
+SELECT text, source
+FROM document_parts AS p
+WHERE p.bank_id = :bank_id AND p.document_id = :document_id AND p.part < ifnull((
+    SELECT min(w.part)
+    FROM document_parts AS w
+    WHERE w.bank_id = :bank_id AND w.document_id = :document_id AND w.pending_operation_id = :operation_id
+), 9223372036854775807)
+ORDER BY p.part DESC
+LIMIT :limit
+
 -- name: part_done
 UPDATE document_parts SET pending_operation_id = NULL WHERE bank_id = ? AND document_id = ? AND part = ?
 
