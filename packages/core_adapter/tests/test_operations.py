@@ -4,6 +4,7 @@ import asyncio
 import copy
 import email.utils
 import pickle
+import traceback
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hindsight_adapter_core import (
+    ConcealedError,
     Deadlines,
     HindsightError,
     MemoryOptions,
@@ -294,6 +296,34 @@ class TestSecretsAndCopies:
             memory.retain("x")
         assert "hsk_topsecret" not in str(caught.value)
         assert "u:pw" not in str(caught.value)
+
+    @pytest.mark.feature("K5")
+    @pytest.mark.parametrize("operation", ["retain", "recall", "reflect"])
+    def test_a_printed_traceback_does_not_show_the_key(self, server: FakeHindsight, operation: str) -> None:
+        server.fail(operation, status=401, detail="key hsk_topsecret is bad")
+        memory = open_memory(PACKAGE, MemoryOptions(bank_id="b", hindsight_api_url=server.url), api_key="hsk_topsecret")
+        with pytest.raises(OperationError) as caught:
+            getattr(memory, operation)("x")
+        printed = "".join(traceback.format_exception(caught.value))
+        assert "HTTP 401" in printed
+        assert "ConcealedError: UnauthorizedException: HTTP 401 Unauthorized: key *** is bad" in printed
+        chain: list[BaseException | None] = [caught.value]
+        while chain:
+            error = chain.pop()
+            if error is not None:
+                assert "topsecret" not in f"{error!r}{error}{vars(error)}"
+                chain += [error.__cause__, error.__context__]
+        cause = caught.value.__cause__
+        assert isinstance(cause, ConcealedError)
+        assert cause.status == 401
+        assert vars(pickle.loads(pickle.dumps(cause))) == vars(cause)
+
+    def test_a_cause_without_the_key_is_the_clients_own(self, server: FakeHindsight) -> None:
+        server.fail("retain", status=400, detail="too long")
+        memory = open_memory(PACKAGE, MemoryOptions(bank_id="b", hindsight_api_url=server.url), api_key="hsk_topsecret")
+        with pytest.raises(OperationError) as caught:
+            memory.retain("x")
+        assert type(caught.value.__cause__).__name__ == "BadRequestException"
 
     def test_options_survive_a_dump_and_unknown_keys_are_refused(self) -> None:
         options = MemoryOptions(bank_id="b", tags=["t"], deadlines=Deadlines(recall=3), retain_async=True)

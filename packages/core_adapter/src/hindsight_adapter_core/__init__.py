@@ -14,6 +14,7 @@ from .delivery import Delivery, DeliveryOptions, DeliveryStats
 from .documents import Documents, turns_of
 from .errors import (
     BridgeError,
+    ConcealedError,
     DeliveryFullError,
     HindsightError,
     MissingBankError,
@@ -95,6 +96,7 @@ __all__ = [
     "Bridge",
     "BridgeError",
     "ClientHandle",
+    "ConcealedError",
     "ConfigHolder",
     "Connection",
     "ConversationLog",

@@ -8,15 +8,17 @@
     │   └── MissingBankError            no memory bank was named
     ├── BridgeError (RuntimeError)      the background loop is closed, or a call would wait on itself
     ├── SerializationError (TypeError)  an object holds something that cannot be copied or pickled
-    └── OperationError                  retain, recall or reflect failed
-        ├── OperationTimeoutError       the deadline passed; whether the server finished is not known
-        └── DeliveryFullError           the background queue had no room: this write was not taken
+    ├── OperationError                  retain, recall or reflect failed
+    │   ├── OperationTimeoutError       the deadline passed; whether the server finished is not known
+    │   └── DeliveryFullError           the background queue had no room: this write was not taken
+    └── ConcealedError                  the cause of an OperationError, in place of one that shows the key
 """
 
 from __future__ import annotations
 
 __all__ = [
     "BridgeError",
+    "ConcealedError",
     "DeliveryFullError",
     "HindsightError",
     "MissingBankError",
@@ -56,7 +58,8 @@ class OperationError(HindsightError):
     """A memory operation failed.
 
     The text is the sentence that a tool would have answered ("Failed to store memory: ..."), already cut to a
-    bounded length and free of secrets. The cause, when there is one, is chained.
+    bounded length and free of secrets. The cause, when there is one, is chained: the client's own error, or a
+    :class:`ConcealedError` when that one would show the key.
 
     Attributes:
         operation: ``"retain"``, ``"recall"``, ``"reflect"`` or ``"bank"``.
@@ -78,6 +81,29 @@ class OperationTimeoutError(OperationError, TimeoutError):
 
 class DeliveryFullError(OperationError):
     """The background queue had no room in time; the write was not taken."""
+
+
+class ConcealedError(HindsightError):
+    """Says what an error of the client said, without the key that it held; never raised by itself.
+
+    Servers quote what they were sent, and the client's errors quote the server.
+
+    Attributes:
+        status: HTTP status of the answer; ``None`` when there was none.
+        body: the answer's text without the key.
+    """
+
+    def __init__(self, message: str, *, status: int | None, body: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.body = body
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_concealed_error, (str(self), self.status, self.body)
+
+
+def _rebuild_concealed_error(message: str, status: int | None, body: str) -> ConcealedError:
+    return ConcealedError(message, status=status, body=body)
 
 
 def _rebuild_operation_error(

@@ -7,13 +7,13 @@ import logging
 import traceback
 from typing import Any
 
-from .errors import OperationError, OperationTimeoutError
+from .errors import ConcealedError, OperationError, OperationTimeoutError
 from .retry import outcome_open
 from .serialization import scrub
 from .settings import HINDSIGHT_API_URL_ENV
 from .tools import Operation
 
-__all__ = ["FAILURE_DETAIL_LIMIT", "FAILURE_PREFIXES", "describe_failure", "log_traceback"]
+__all__ = ["FAILURE_DETAIL_LIMIT", "FAILURE_PREFIXES", "describe_failure", "log_traceback", "without_key"]
 
 FAILURE_PREFIXES: dict[Operation, str] = {
     "retain": "Failed to store memory: ",
@@ -55,6 +55,31 @@ def log_traceback(logger: logging.Logger, what: str, error: Exception, *, secret
     """
     if logger.isEnabledFor(logging.DEBUG):
         logger.debug("%s failed\n%s", what, scrub("".join(traceback.format_exception(error)), secret))
+
+
+def without_key(error: Exception, secret: str | None) -> Exception:
+    """``error`` to be chained as a cause: itself, or what it says without the key when a print of it shows that."""
+    shown = "".join(traceback.format_exception(error)) + "".join(f"{one!r}{vars(one)}" for one in _chained(error))
+    if scrub(shown, secret) == shown:
+        return error
+    status, body = getattr(error, "status", None), getattr(error, "body", None)
+    text = body.decode(errors="replace") if isinstance(body, bytes) else str(body or "")
+    return ConcealedError(
+        scrub(f"{type(error).__name__}: {_error_text(error)}", secret),
+        status=status if isinstance(status, int) else None,
+        body=scrub(text, secret),
+    )
+
+
+def _chained(error: BaseException) -> list[BaseException]:
+    met: list[BaseException] = []
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        one = waiting.pop()
+        if one is not None and one not in met:
+            met.append(one)
+            waiting += [one.__cause__, one.__context__]
+    return met
 
 
 def _error_text(error: Exception) -> str:

@@ -21,7 +21,7 @@ from .calls import (
 )
 from .clients import AdapterPackage, ClientHandle
 from .errors import OperationError
-from .failures import describe_failure, log_traceback
+from .failures import describe_failure, log_traceback, without_key
 from .outcomes import RecalledMemory, RecallOutcome, ReflectOutcome, RetainOutcome
 from .retry import with_retries
 from .settings import MemorySettings
@@ -187,7 +187,10 @@ class Requests:
         except Exception as error:
             # Whatever a client can raise becomes the one documented failure, with its cause.
             log_traceback(self._logger, operation, error, secret=self._handle.secret)
-            raise describe_failure(operation, error, seconds=seconds, secret=self._handle.secret) from error
+            failure = describe_failure(operation, error, seconds=seconds, secret=self._handle.secret)
+            failure.__cause__ = without_key(error, self._handle.secret)
+        # Not within the handler: the error would be in the failure's context, key and all.
+        raise failure
 
 
 def _stored_before(error: OperationError) -> bool:
