@@ -205,3 +205,11 @@ def test_a_trigger_reads_back_what_it_was() -> None:
     assert not strict.matches(set())
     with pytest.raises(InvalidInput):
         read_trigger({"refresh_cron": "0 3 * * *", "refresh_after_consolidation": True}, "trigger")
+
+
+def test_pages_of_blanks_are_read_in_one_go() -> None:
+    """What a model that loops writes must not hold up the event loop for minutes."""
+    blank = " " * 300_000
+    page = parsed(f"# Ann {blank}#{blank}x\n" + "\n" * 300_000 + f"Tea.{blank}[1]")
+    assert [section.heading for section in page.sections] == ["Ann # x"]
+    assert cited(page, ["f"]).sections[0].text == "Tea."

@@ -190,6 +190,14 @@ async def test_control_characters_do_not_reach_the_answer(desk: Desk) -> None:
     assert text.encode()  # half a surrogate pair could not be encoded
 
 
+async def test_an_answer_that_loops_on_spaces_is_read_in_one_go(desk: Desk) -> None:
+    """Looking for citations from each of the spaces anew would take many minutes, and hold up every other request."""
+    text = (
+        await desk.ask([recall(), done("Luna" + " " * 300_000 + "[m1" + "\t " * 100_000 + "] barks [m1].", "m1")])
+    ).text
+    assert (text.startswith("Luna"), text.endswith("barks.")) == (True, True)
+
+
 async def test_a_model_that_only_expands_what_is_not_there_gets_nowhere(desk: Desk) -> None:
     def script(request: Any) -> Any:
         return tool_call("expand", memory_ids=["m9"]) if request.tools else "Her dog is Luna [m1]."

@@ -12,9 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-_HEADING = re.compile(r"[ ]{0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*\Z")
+_HEADING = re.compile(r"[ ]{0,3}(#{1,6})(?:[ \t]+(.*))?\Z")  # `one_line` takes closing marks off
 _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})(.*)\Z")
-_CITATION = re.compile(r"[ \t]*\[(\d{1,4}(?:[ \t]*,[ \t]*\d{1,4})*)\](?![(\[:])")
+# A run of spaces is taken whole, and from its beginning only: models that loop write very long ones.
+_CITATION = re.compile(r"(?:(?<![ \t])[ \t]++)?\[(\d{1,4}(?:[ \t]*+,[ \t]*+\d{1,4})*+)\](?![(\[:])")
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _DEEPEST = 6
 _LONGEST_HEADING = 300
@@ -128,10 +129,8 @@ def settled(text: str) -> str:
             lines.append(f"**{heading}**")
         opened = _FENCE.match(line)
         fence = _fence_after(fence, opened)
-    while lines and not lines[0].strip():
-        lines.pop(0)
-    while lines and not lines[-1].strip():
-        lines.pop()
+    said = [at for at, line in enumerate(lines) if line.strip()]
+    lines = lines[said[0] : said[-1] + 1] if said else []
     if fence:
         lines.append(fence)
     return "\n".join(lines)

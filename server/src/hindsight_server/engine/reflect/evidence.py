@@ -11,7 +11,10 @@ from typing import Any
 from hindsight_server.domain.model import Fact, FactState, FactType
 from hindsight_server.engine.reflect.sources import MentalModelText
 
-_MARK = re.compile(r"[ \t]*[\[【]\s*((?:m\d+)(?:\s*[,;、，]\s*m\d+)*)\s*[\]】]", re.IGNORECASE)
+# Runs of spaces are taken whole, and from their beginning only: a model that loops may write a hundred thousand.
+_MARK = re.compile(
+    r"(?:(?<![ \t])[ \t]++)?[\[【]\s*+((?:m\d+)(?:\s*+[,;、，；]\s*+m\d+)*+)\s*+[\]】]", re.IGNORECASE
+)
 _HANDLE = re.compile(r"m\d+", re.IGNORECASE)
 
 
