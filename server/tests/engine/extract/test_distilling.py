@@ -239,14 +239,23 @@ async def test_an_appended_part_that_comes_again_in_its_document_is_not_read_aga
 async def test_a_bank_that_is_deleted_while_the_model_reads_is_no_error(
     reading: Read, caplog: pytest.LogCaptureFixture
 ) -> None:
-    read = reading(lambda request: facts(fact("Ann moved to Oslo.")), seconds=0.3)
+    asked = asyncio.Event()
+
+    def answer(request: object) -> object:
+        asked.set()
+        return facts(fact("Ann moved to Oslo."))
+
+    read = reading(answer)
+    deleted = asyncio.create_task(_deleted_when(asked, read))
     await read.engine.retain("b", [ItemInput(content="Ann: I moved to Oslo.", document_id="d")], run_async=True)
     caplog.set_level("INFO")
-    job = asyncio.create_task(read.engine.jobs.run_until_idle())
-    while not read.provider.requests:
-        await asyncio.sleep(0.01)
-    await read.engine.banks.delete("b")
-    await job
+    await read.engine.jobs.run_until_idle()
+    await deleted
     assert "was deleted while it ran" in caplog.text
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
     assert (await read.engine.banks.list()).total == 0
+
+
+async def _deleted_when(asked: asyncio.Event, read: Reading) -> None:
+    await asked.wait()
+    await read.engine.banks.delete("b")
