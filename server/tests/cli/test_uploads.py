@@ -38,9 +38,10 @@ def test_what_can_not_be_read_is_told_and_the_rest_is_retained(run: Run, bank: s
     assert "a.pdf" in rows["a.pdf"]["error"]
     assert rows["b.txt"]["status"] == "completed"
     (tmp_path / "c.exe").write_bytes(b"MZ")
-    refused = run("document", "upload", bank, tmp_path / "c.exe", "--json")
+    refused = run("document", "upload", bank, tmp_path, "--json")
     assert refused.returncode == 1
-    assert json.loads(refused.stdout)["files"][0]["status"] == "refused"
+    rows = {Path(row["file"]).name: row["status"] for row in json.loads(refused.stdout)["files"]}
+    assert rows == {"a.pdf": "failed", "b.txt": "completed", "c.exe": "refused"}
     assert run("document", "upload", bank, tmp_path / "none.txt").returncode == 2
 
 

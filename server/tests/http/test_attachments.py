@@ -194,6 +194,18 @@ async def test_files_are_read_without_any_model(serve: Serve) -> None:
         assert facts["name = Bob; city = Rome"] == ["text/csv"]
 
 
+@pytest.mark.parametrize("declared", [None, "application/octet-stream", "image/png"])
+async def test_an_uploaded_picture_is_known_by_its_name_or_its_type(serve: Serve, declared: str | None) -> None:
+    async with serve(reads) as app:
+        name = "chart" if declared == "image/png" else "chart.PNG"
+        answer = await app.call("POST", "b", "/files/retain", files={"files": (name, CHART, declared)})
+        assert answer.status_code == 200, answer.text
+        await app.done("b", answer.json()["operation_ids"][0])
+        assert "\n".join(await app.facts("b")).split("\n") == ROWS
+        assert app.model is not None
+        assert app.model.requests[0].messages[-1].images[0].media_type == "image/png"
+
+
 async def test_nothing_is_dropped_silently_when_nobody_can_see(serve: Serve) -> None:
     async with serve(None) as app:
         for run_async in (False, True):

@@ -37,17 +37,7 @@ def upload(state: State, bank: str, paths: Sequence[Path], given: Given, *, wait
     rows: list[dict[str, Any]] = []
     try:
         for batch in _batches(paths):
-            about = [{"document_id": path.as_posix(), "context": given.context, "tags": given.tags} for path in batch]
-            files = [(path.name, path.read_bytes()) for path in batch]
-            try:
-                answer = api.upload_files(f"{below}files/retain", files, json.dumps({"files_metadata": about}))
-            except ApiError as error:
-                if error.code != 1:
-                    raise
-                rows += [_row(path, "refused", error=str(error)) for path in batch]
-            else:
-                ids = answer["operation_ids"]
-                rows += [_row(path, "pending", operation_id=one) for path, one in zip(batch, ids, strict=True)]
+            rows += _send(api, below, batch, given)
         if wait:
             _wait(api, below, rows)
     except ApiError as error:
@@ -55,6 +45,23 @@ def upload(state: State, bank: str, paths: Sequence[Path], given: Given, *, wait
     except OSError as error:
         give_up(f"{error.filename} can't be read: {error.strerror}", code=2)
     return rows
+
+
+def _send(api: Api, below: str, batch: Sequence[Path], given: Given) -> list[dict[str, Any]]:
+    """Upload files in one request; when it is refused, each alone, so that one file keeps no other out."""
+    from hindsight_server.cli.api import ApiError
+
+    about = [{"document_id": path.as_posix(), "context": given.context, "tags": given.tags} for path in batch]
+    files = [(path.name, path.read_bytes()) for path in batch]
+    try:
+        answer = api.upload_files(f"{below}files/retain", files, json.dumps({"files_metadata": about}))
+    except ApiError as error:
+        if error.code != 1:
+            raise
+        if len(batch) > 1:
+            return [row for path in batch for row in _send(api, below, [path], given)]
+        return [_row(batch[0], "refused", error=str(error))]
+    return [_row(path, "pending", operation_id=one) for path, one in zip(batch, answer["operation_ids"], strict=True)]
 
 
 def _wait(api: Api, below: str, rows: Sequence[dict[str, Any]]) -> None:

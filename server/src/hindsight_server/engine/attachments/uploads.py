@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from hindsight_server.domain.attachments import MEDIA_TYPE, from_json, to_json
@@ -23,6 +24,11 @@ from hindsight_server.ports.store import Store
 FILE_RETAIN = "file_convert_retain"  # the type of operations and jobs
 PARSERS = ("builtin", "markitdown")
 """Names of the one parser that there is; the second is what upstream's clients know its default by."""
+_PICTURES = {
+    **dict.fromkeys((".jpg", ".jpeg"), "image/jpeg"),
+    **dict.fromkeys((".tif", ".tiff"), "image/tiff"),
+    **{f".{kind}": f"image/{kind}" for kind in ("png", "gif", "webp", "bmp", "heic", "avif")},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,4 +194,7 @@ def _item(about: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 def _media_type(file: UploadedFile) -> str:
     plain = file.media_type.partition(";")[0].strip().lower()
+    picture = _PICTURES.get(PurePath(file.filename).suffix.lower())
+    if picture is not None and not plain.startswith("image/"):
+        return picture  # clients that send no type, or one for any bytes, name the file all the same
     return plain if MEDIA_TYPE.fullmatch(plain) else "application/octet-stream"
