@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import apsw
 
 from hindsight_server.adapters.sqlite.access import FolderAccess
-from hindsight_server.adapters.sqlite.queries import all_rows
+from hindsight_server.adapters.sqlite.queries import all_rows, column, one_row
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import to_json
+from hindsight_server.ports.causes import LinkedFacts
 from hindsight_server.ports.records import FactWrite
 
 
@@ -18,6 +19,16 @@ class CauseRows(FolderAccess):
 
     async def causes(self, bank_id: str, fact_ids: Sequence[str]) -> list[tuple[str, str]]:
         return await self._read_bank(causes_of, bank_id, fact_ids)
+
+    async def linked_by_cause(self, bank_id: str, seqs: Sequence[int]) -> LinkedFacts:
+        return await self._read_bank(_linked, bank_id, seqs)
+
+
+def _linked(connection: apsw.Connection, bank_id: str, seqs: Sequence[int]) -> LinkedFacts:
+    if one_row(connection, "causes.any", (bank_id,)) is None:
+        return LinkedFacts(frozenset(), any=False)
+    values = {"bank_id": bank_id, "seqs": to_json(list(seqs))}
+    return LinkedFacts(frozenset(column(connection, "causes.linked", values)), any=True)
 
 
 def causes_of(connection: apsw.Connection, bank_id: str, fact_ids: Sequence[str]) -> list[tuple[str, str]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -92,6 +92,7 @@ class FirstPass:
         features: shape (rows, len(FIRST)).
         scores: by the model without word-by-word comparison.
         reports: one for each arm.
+        search: what the arms left, for further candidates.
         exact: rows of the exact arm, and those whose text has yet to be looked at.
         cosine: of the candidates, NaN without a vector; None when the semantic arm did not run.
         rarity: inverse document frequencies of the terms.
@@ -101,6 +102,7 @@ class FirstPass:
     features: Float32Array
     scores: Float32Array
     reports: tuple[ArmReport, ...]
+    search: _Search
     exact: ExactHits
     cosine: Float32Array | None
     rarity: Mapping[str, float]
@@ -110,7 +112,24 @@ class FirstPass:
 def first_pass(inputs: Inputs) -> FirstPass:
     """Run the arms and rank what they bring."""
     search = _Search(inputs)
-    reports = search.run()
+    return _ranked(search, search.run())
+
+
+def with_rows(first: FirstPass, rows: Int32Array) -> FirstPass:
+    """The same with further candidates, which the graph arm brings."""
+    return _ranked(first.search, [_bringing(report, rows) for report in first.reports])
+
+
+def _bringing(report: ArmReport, rows: Int32Array) -> ArmReport:
+    if report.name != "graph":
+        return report
+    hits = report.hits
+    scores = np.concatenate([hits.scores, np.zeros(len(rows), np.float32)])
+    return replace(report, hits=Hits(np.concatenate([hits.rows, rows]), scores))
+
+
+def _ranked(search: _Search, reports: Sequence[ArmReport]) -> FirstPass:
+    inputs = search.inputs
     rows = np.unique(np.concatenate([report.hits.rows for report in reports])).astype(np.int32)
     times = closeness(inputs.scope.view, rows, search.spans) if search.spans else None
     features = first_features(inputs.scope, search.evidence(), search.scaled, rows, times)
@@ -121,6 +140,7 @@ def first_pass(inputs: Inputs) -> FirstPass:
         features=features[order],
         scores=scores[order],
         reports=tuple(reports),
+        search=search,
         exact=search.exact,
         cosine=None if search.meaning is None else search.meaning.cosine[rows[order]],
         rarity=search.words.rarity if search.words else {},
@@ -132,7 +152,7 @@ class _Search:
     """One run over a view; the arms leave here what later ones build on."""
 
     def __init__(self, inputs: Inputs) -> None:
-        self._inputs = inputs
+        self.inputs = inputs
         self._scope = inputs.scope
         self._entity_scores: Float32Array | None = None
         self._scan = np.zeros(0, np.float32)
@@ -143,11 +163,11 @@ class _Search:
 
     def run(self) -> list[ArmReport]:
         """All arms; the words and the meaning first, since the others start from them."""
-        question = self._inputs.question
-        semantic = self._arm("semantic", self._semantic, None if self._inputs.vectors else "the bank has no vectors")
+        question = self.inputs.question
+        semantic = self._arm("semantic", self._semantic, None if self.inputs.vectors else "the bank has no vectors")
         keyword = self._arm("keyword", self._keyword, None if question.terms else "the question holds no search term")
-        self.scaled = Scaled(self._scope, self.words, self.meaning, self._inputs.foreign())
-        self._scan = self.scaled.joined(self._inputs.weights.scan)
+        self.scaled = Scaled(self._scope, self.words, self.meaning, self.inputs.foreign())
+        self._scan = self.scaled.joined(self.inputs.weights.scan)
         return [
             self._arm("exact", self._exact, None if spells_out(question) else "the question spells nothing out"),
             semantic,
@@ -158,49 +178,49 @@ class _Search:
         ]
 
     def evidence(self) -> Evidence:
-        question = self._inputs.question
+        question = self.inputs.question
         speakers = self._scope.view.buffers.speaker_names.named(question.text)
         return Evidence(entities=self._entity_scores, speakers=speakers, asks_when=question.asks_when)
 
     def _arm(self, name: str, search: Callable[[], Hits], unneeded: str | None) -> ArmReport:
-        missing = self._inputs.missing.get(name)
+        missing = self.inputs.missing.get(name)
         if missing is not None:
             return ArmReport(name, missing[0], detail=missing[1])
-        return skipped(name, unneeded) if unneeded else run_arm(name, search, until=self._inputs.until)
+        return skipped(name, unneeded) if unneeded else run_arm(name, search, until=self.inputs.until)
 
     def _semantic(self) -> Hits:
-        meaning = meaning_scores(self._scope, self._inputs.vectors, self._inputs.crossed)
-        floor = self._inputs.min_scores.semantic
+        meaning = meaning_scores(self._scope, self.inputs.vectors, self.inputs.crossed)
+        floor = self.inputs.min_scores.semantic
         ranked = (
             meaning.scaled if floor is None else np.where(meaning.cosine >= floor_of(floor), meaning.scaled, np.nan)
         )
-        hits = best(ranked, self._inputs.limits.arm, floor=-np.inf)
+        hits = best(ranked, self.inputs.limits.arm, floor=-np.inf)
         self.meaning = meaning
         return Hits(hits.rows, meaning.cosine[hits.rows])
 
     def _keyword(self) -> Hits:
-        words = word_scores(self._scope, {term: self._inputs.postings[term] for term in self._inputs.question.terms})
-        floor = self._inputs.min_scores.keyword
-        hits = best(words.turn, self._inputs.limits.arm, None if floor is None else max(floor, 1e-9))
+        words = word_scores(self._scope, {term: self.inputs.postings[term] for term in self.inputs.question.terms})
+        floor = self.inputs.min_scores.keyword
+        hits = best(words.turn, self.inputs.limits.arm, None if floor is None else max(floor, 1e-9))
         self.words = words
         return hits
 
     def _context(self) -> Hits:
         """Facts whose neighbourhood fits, though neither their words nor their meaning alone are among the best."""
-        return best(self._scan, self._inputs.limits.context)
+        return best(self._scan, self.inputs.limits.context)
 
     def _graph(self) -> Hits:
         seeds = best(self._scan, SEEDS).rows
-        hits = by_entities(self._scope, self._inputs.entities, seeds, self._inputs.limits.arm)
+        hits = by_entities(self._scope, self.inputs.entities, seeds, self.inputs.limits.arm)
         self._entity_scores = np.zeros(len(self._scope.view), np.float32)
         self._entity_scores[hits.rows] = hits.scores
         return hits
 
     def _temporal(self) -> Hits:
-        return by_time(self._scope, self.spans, self._scan, self._inputs.limits.arm)
+        return by_time(self._scope, self.spans, self._scan, self.inputs.limits.arm)
 
     def _exact(self) -> Hits:
-        inputs = self._inputs
+        inputs = self.inputs
         exact = find_exact(self._scope, inputs.question, inputs.postings, inputs.exact_terms, self._scan)
         rows = np.concatenate([exact.sure, exact.unsure])
         self.exact = exact

@@ -15,6 +15,7 @@ from hindsight_server.domain.time import find_times
 from hindsight_server.engine.recall.arms import ArmReport, Hits, skipped
 from hindsight_server.engine.recall.bank_settings import read_settings, without_arms
 from hindsight_server.engine.recall.cache import BankMoved, ViewCache
+from hindsight_server.engine.recall.caused import with_causes
 from hindsight_server.engine.recall.cover import over_sessions
 from hindsight_server.engine.recall.crossing import Crossing
 from hindsight_server.engine.recall.events import EventFinder
@@ -140,6 +141,7 @@ class Recaller:
         gathered = await self._gatherer.gather(bank_id, warm, view, run.question, run.until, strict=not repeated)
         run.lap("gather")
         first = await asyncio.to_thread(first_pass, self._inputs(run, gathered))
+        first = await with_causes(self._store, run, first)
         run.lap("search")
         exact = await self._exact_rows(run, first)
         compared, reranker = None, skipped("reranker", run.uncompared or "no word vectors")

@@ -69,6 +69,17 @@ class CauseContract(PieceByPieceContract):
         with pytest.raises(BankNotFound):
             await store.causes("none", [rain])
 
+    async def test_what_a_fact_is_linked_to_by_causes(self, store: Store) -> None:
+        ids = await _chain(store)
+        rain, mud, fall = [(await store.get_fact("b", fact_id)).seq for fact_id in ids]
+        linked = await store.linked_by_cause("b", [mud])
+        assert (linked.seqs, linked.any) == ({rain, fall}, True)
+        assert (await store.linked_by_cause("b", [rain, 99])).seqs == {mud}
+        await store.ensure_bank("c", NOW)
+        assert not (await store.linked_by_cause("c", [mud])).any
+        with pytest.raises(BankNotFound):
+            await store.linked_by_cause("none", [mud])
+
     async def test_a_forgotten_fact_takes_its_causes_along(self, store: Store) -> None:
         rain, mud, fall = await _chain(store)
         await store.forget(ForgetWrite(bank_id="b", fact_ids=(mud,)), NOW)
