@@ -16,6 +16,8 @@ from hindsight_server.adapters.blobs.objects import ObjectBlobs, make_store
 from hindsight_server.domain.errors import HindsightServerError, NotFound
 from hindsight_server.ports.blobs import BlobStore
 
+from .s3_stand_in import s3_stand_in
+
 ONE, OTHER = "a" * 32, "b" * 32
 NOBODY = hashlib.sha256(b"nobody").hexdigest()
 
@@ -23,17 +25,8 @@ NOBODY = hashlib.sha256(b"nobody").hexdigest()
 @pytest.fixture(scope="module")
 def s3_address() -> Iterator[str]:
     """A stand-in for S3 on this machine, with one bucket."""
-    server_module = pytest.importorskip("moto.server")
-    import boto3
-
-    server = server_module.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    address = f"http://{host}:{port}"
-    keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret", "region_name": "us-east-1"}
-    boto3.client("s3", endpoint_url=address, **keys).create_bucket(Bucket="memories")
-    yield address
-    server.stop()
+    with s3_stand_in("memories") as address:
+        yield address
 
 
 @pytest.fixture(params=["folder", "memory", "local", "s3"])
