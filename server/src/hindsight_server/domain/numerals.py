@@ -77,11 +77,13 @@ def find_numbers(text: str) -> list[Number]:
     """
     found: list[Number] = []
     clocks = list(_clocks(text))
-    taken = [(clock.start, clock.end) for clock in clocks]
+    taken = bytearray(len(text))  # by character: a text may hold a hundred thousand numbers
+    for number in clocks:
+        taken[number.start : number.end] = b"\1" * (number.end - number.start)
     for number in (*_digits(text), *_spelt(text), *_han(text)):
-        if not any(start <= number.start < end for start, end in taken):
+        if not taken[number.start]:
             found.append(number)
-            taken.append((number.start, number.end))
+            taken[number.start : number.end] = b"\1" * (number.end - number.start)
     return sorted((*clocks, *found), key=lambda number: number.start)
 
 

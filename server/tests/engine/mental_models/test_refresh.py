@@ -8,6 +8,7 @@ import pytest
 
 from hindsight_server.domain.errors import Conflict, InvalidInput, ModelRefused, ModelUnavailable, NotFound
 from hindsight_server.engine.mental_models.types import MentalModelInput, MentalModelPatch
+from hindsight_server.engine.retain import ItemInput
 from hindsight_server.ports.llm import ChatReply
 from hindsight_server.testing.scripted_model import tool_call
 
@@ -262,6 +263,18 @@ async def test_good_edits_are_done_beside_bad_ones_which_are_told(pages: Pages, 
     assert "rooibos" in await pages.words()
 
 
+async def test_a_failure_that_is_kept_quotes_nothing(pages: Pages, brain: Brain) -> None:
+    """An entry of the history that stays after a deletion must not hold words of what was deleted."""
+    await written(pages, brain)
+    secret = await pages.say("Ann: I drink rooibos with Zebediah.")
+    await pages.say("Ann: I drink mate now.")
+    brain.edits = {"edits": [edit("append", 2, section_id="s1", text="She drinks mate with Zebediah.")]}
+    assert await pages.outcome() == ("refresh_failed_delta_not_applied", "delta_ops_all_skipped")
+    await pages.forget(secret)
+    told = [one.error for one in await pages.models.history(BANK, "tea") if one.failure]
+    assert told == ["None of the 1 edits could be trusted; a dry run says why."]
+
+
 async def test_a_page_is_not_made_longer_than_it_may_be(pages: Pages, brain: Brain) -> None:
     tea = await pages.say("Ann: I drink green tea.")
     brain.answer, brain.ids = "# Drinks\n\nAnn drinks green tea.", [tea]
@@ -461,6 +474,28 @@ async def test_a_trigger_is_changed_field_by_field(pages: Pages, brain: Brain) -
     assert (seen.model.trigger.refresh_cron, seen.model.trigger.refresh_after_consolidation) == (None, True)
 
 
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ({}, True),
+        ({"include_chunks": False}, False),
+        ({"include_chunks": True, "recall_chunks_max_tokens": 300}, True),
+        ({"include_chunks": True, "recall_chunks_max_tokens": 2}, False),
+        ({"recall_chunks_max_tokens": 0}, False),
+        ({"recall_max_tokens": 1}, False),
+    ],
+)
+async def test_the_trigger_says_what_of_memories_is_shown(
+    pages: Pages, brain: Brain, given: dict[str, Any], shown: bool
+) -> None:
+    await pages.engine.retain(BANK, [ItemInput(content="Ann: I drink green tea.\nBob: Jazz is what I listen to.")])
+    await pages.make(trigger=given)
+    found = [message.text for request in brain.asked for message in request.messages if message.role == "tool"]
+    assert any("Where they stand" in text for text in found) == shown
+    if "recall_max_tokens" in given:
+        assert "Jazz" not in "".join(found)
+
+
 async def test_a_cleared_model_is_written_anew(pages: Pages, brain: Brain) -> None:
     await written(pages, brain)
     cleared = await pages.models.clear(BANK, "tea")
@@ -537,3 +572,27 @@ async def test_reflect_reads_mental_models_through_the_reader(pages: Pages, brai
     assert not await pages.reader.any_mental_model(BANK, hidden)
     strict = MentalModelScope(tags=TagLeaf(frozenset({"user:x"}), TagsMatch.ALL_STRICT))
     assert await pages.reader.read_mental_models(BANK, ["tea"], strict) == []
+
+
+async def test_words_under_other_tags_do_not_come_by_way_of_a_mental_model(pages: Pages, brain: Brain) -> None:
+    """A model without tags is written from the whole bank, and a request of one user reads what has no tags."""
+    from hindsight_server.domain.tags import TagLeaf, TagsMatch
+    from hindsight_server.engine.reflect.sources import MentalModelScope
+
+    bob = await pages.say("Bob: My locker code is zorblax.", tags=("user:bob",))
+    brain.answer, brain.ids = "# Code\n\nThe code is zorblax.", [bob]
+    await pages.make("What is the code?", mental_model_id="all")
+    await pages.make("What is the code?", mental_model_id="bobs", tags=("user:bob",))
+
+    def asked_by(user: str, match: TagsMatch = TagsMatch.ANY) -> MentalModelScope:
+        return MentalModelScope(tags=TagLeaf(frozenset({user}), match))
+
+    async def read_by(user: str) -> list[str]:
+        found = await pages.reader.read_mental_models(BANK, ["all", "bobs"], asked_by(user))
+        return [one.mental_model_id for one in found]
+
+    assert await read_by("user:ann") == []
+    assert not await pages.reader.any_mental_model(BANK, asked_by("user:ann"))
+    assert await pages.reader.search_mental_models(BANK, "code", asked_by("user:ann"), 5) == []
+    assert await read_by("user:bob") == ["all", "bobs"]
+    assert await pages.reader.any_mental_model(BANK, MentalModelScope())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hindsight_server.domain.pages.text import rendered
+from hindsight_server.domain.tags import TagFilter
 from hindsight_server.engine.mental_models.scope import seen_models
 from hindsight_server.engine.mental_models.search import PageSearch
 from hindsight_server.engine.reflect.sources import MentalModelScope, MentalModelText
@@ -36,13 +37,33 @@ class MentalModelReader:
         return await self._texts(bank_id, wanted)
 
     async def _readable(self, bank_id: str, scope: MentalModelScope) -> list[MentalModel]:
-        return [
+        found = [
             model
             for model in await self._store.list_mental_models(bank_id)
             if model.content.text.sections
             and model.mental_model_id not in scope.excluded
             and (scope.tags is None or scope.tags.matches(model.tags))
         ]
+        if scope.tags is None or not found:
+            return found
+        return await self._within(bank_id, found, scope.tags)
+
+    async def _within(self, bank_id: str, models: Sequence[MentalModel], tags: TagFilter) -> list[MentalModel]:
+        """Those that were written from nothing but memories that pass the tags.
+
+        The tags of a model say which memories it wants; a model without tags is written from the whole bank, and its
+        words may be those of memories that the request must not see. Memories below an observation go with it.
+        """
+        ids = {fact_id for model in models for fact_id in model.content.seen_ids}
+        facts = {fact.fact_id: fact for fact in await self._store.facts_by_id(bank_id, sorted(ids))}
+        passing = {fact.fact_id for fact in facts.values() if tags.matches(fact.tags)}
+
+        def is_within(model: MentalModel) -> bool:
+            seen = [one for one in model.content.seen_ids if one in facts]
+            below = {source for one in seen if one in passing for source in facts[one].source_fact_ids}
+            return bool(seen) and all(one in passing or one in below for one in seen)
+
+        return [model for model in models if is_within(model)]
 
     async def _texts(self, bank_id: str, models: Sequence[MentalModel]) -> list[MentalModelText]:
         return [

@@ -136,7 +136,7 @@ class Refresher:
             excluded_mental_models=frozenset((*(trigger.exclude_mental_model_ids or ()), model.mental_model_id)),
             purpose=_PURPOSE,
             operation_id=operation_id,
-            **_observation_options(model),
+            **_search_options(model),
         )
         outcome = await self._answers.reflect(model.bank_id, query)
         run.tool_calls, run.model_calls, run.usage = outcome.tool_calls, outcome.model_calls, outcome.usage
@@ -193,8 +193,9 @@ class Refresher:
             return
         run.applied, run.skipped = done.applied, done.skipped
         if done.skipped and not done.applied:
-            why = done.skipped[0]["reason"]
-            run.fail(kinds.NOT_APPLIED, "delta_ops_all_skipped", f"No edit could be trusted; the first: {why}.")
+            # The reasons quote the model. The error is kept, and stays when what it would quote is forgotten.
+            told = f"None of the {len(done.skipped)} edits could be trusted; a dry run says why."
+            run.fail(kinds.NOT_APPLIED, "delta_ops_all_skipped", told)
             return
         run.warnings += [f"An edit ({one['kind']}) was left out: {one['reason']}." for one in done.skipped]
         named = {fact_id for section in done.page.sections for fact_id in section.fact_ids}
@@ -297,10 +298,16 @@ class Refresher:
         return set(self._analyzer.index_terms(f"{section.heading}\n{section.text}"))
 
 
-def _observation_options(model: MentalModel) -> dict[str, Any]:
-    tokens = model.trigger.reflect_search_observations_max_tokens
-    entities = model.trigger.reflect_search_observations_include_entities
-    given = {"observation_tokens": tokens, "observation_entities": entities}
+def _search_options(model: MentalModel) -> dict[str, Any]:
+    """What the trigger says of the searches; the bank decides where it says nothing."""
+    trigger = model.trigger
+    given = {
+        "observation_tokens": trigger.reflect_search_observations_max_tokens,
+        "observation_entities": trigger.reflect_search_observations_include_entities,
+        "recall_tokens": trigger.recall_max_tokens,
+        "passages": trigger.include_chunks,
+        "passage_tokens": trigger.recall_chunks_max_tokens,
+    }
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -20,9 +20,11 @@ def with_bank_defaults(asked: ReflectQuery, config: Mapping[str, Any]) -> Reflec
 
 def search_settings(asked: ReflectQuery, config: Mapping[str, Any]) -> SearchSettings:
     """The limits of the searches: what the query says, else a bank's resolved settings."""
-    passages = config["recall_chunks_max_tokens"] if config["recall_include_chunks"] else 0
+    usual = config["recall_chunks_max_tokens"] if asked.passage_tokens is None else asked.passage_tokens
+    by_bank = bool(config["recall_include_chunks"]) or asked.passage_tokens is not None
+    shows_passages = by_bank if asked.passages is None else asked.passages
     return SearchSettings(
         recall_tokens=config["recall_max_tokens"] if asked.recall_tokens is None else asked.recall_tokens,
-        chunk_tokens=passages if asked.passage_tokens is None else asked.passage_tokens,
+        chunk_tokens=usual if shows_passages else 0,
         source_tokens=max(0, config["reflect_source_facts_max_tokens"]),
     )

@@ -33,7 +33,9 @@ class ReflectQuery:
         observation_tokens: tokens of observations that one search shows the model, where it names no number.
         observation_entities: whether observations are shown with the names in them.
         recall_tokens: likewise of memories; None leaves it to the bank's settings.
-        passage_tokens: tokens of the passages that memories come from; 0 shows none, None leaves it to the bank.
+        passages: whether the passages are shown that memories come from; None leaves it to the bank, or to
+            `passage_tokens` where that is given.
+        passage_tokens: tokens of these passages; 0 shows none, None leaves it to the bank.
         left_open: names of options that the caller did not give, as the HTTP API spells them; where the bank's
             ``reflect_default_options`` names one, that counts.
         purpose, operation_id: for the request log of the language model.
@@ -53,6 +55,7 @@ class ReflectQuery:
     observation_tokens: int = 5000
     observation_entities: bool = True
     recall_tokens: int | None = None
+    passages: bool | None = None
     passage_tokens: int | None = None
     left_open: frozenset[str] = frozenset()
     purpose: str = "reflect"
