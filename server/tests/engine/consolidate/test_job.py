@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
+from hindsight_server.adapters.embed.hashing import HashingEmbedder
+from hindsight_server.adapters.sqlite import SqliteStore
+from hindsight_server.adapters.text import Analyzer
 from hindsight_server.domain.errors import BadRequest, BankNotFound, ModelRefused, ModelUnavailable
 from hindsight_server.domain.model import FactState
 from hindsight_server.engine.banks import BankInput
 from hindsight_server.engine.memories import ForgetInput, MemoryPatch
+from hindsight_server.engine.recall.recaller import Recaller
+from hindsight_server.engine.recall.types import RecallQuery
 from hindsight_server.ports.observations import Source
 from hindsight_server.ports.records import FactFilter
 
@@ -127,6 +132,25 @@ async def test_what_says_the_same_becomes_one_observation(world: World) -> None:
     folded = held["Ann drinks green tea each morning."]
     assert folded.fact.proof_count == 2
     assert (await world.observations.history("b", folded.fact.fact_id))[0].version.action == "supported"
+
+
+@pytest.mark.feature("F6")
+async def test_an_observation_that_only_repeats_its_fact_is_recalled_with_it_as_one(
+    world: World, opened: SqliteStore
+) -> None:
+    said = "Ann: I know C++ and play the oboe."
+    await world.retain("b", said)
+    await world.retain("b", "Ann: I know C, too, and the oboe.")
+    world.answer(lambda shown: [action("create", said.replace("C++", "C"), shown.fact("C++"))])
+    await world.run("b")
+    await world.retain("c", said)
+    world.answer(one_each)
+    await world.run("c")
+    recaller = Recaller(opened, HashingEmbedder(), Analyzer(), world.clock)
+    shown_once = (await recaller.recall("c", RecallQuery(query="oboe"))).results
+    assert [result.fact.text for result in shown_once] == [said]
+    assert len((await recaller.recall("b", RecallQuery(query="oboe"))).results) == 3
+    await recaller.close()
 
 
 async def test_two_of_one_answer_become_one_too(world: World) -> None:

@@ -15,10 +15,10 @@ from datetime import datetime
 
 import numpy as np
 
-from hindsight_server.domain.identity import fold_number
-from hindsight_server.domain.model import Fact, FactState, FactType, Interval
+from hindsight_server.domain.model import Fact, FactState, FactType
 from hindsight_server.domain.observation_scopes import scopes_of
 from hindsight_server.domain.observation_texts import plain_words
+from hindsight_server.engine.consolidate.folding import fold_of
 from hindsight_server.engine.consolidate.types import Action, Candidate, Kind, Look, Proposal
 from hindsight_server.engine.indexing import Indexer
 from hindsight_server.ports.observations import Source, WaitingFact
@@ -150,8 +150,8 @@ def _belongs(look: Look, waiting: WaitingFact, fact: Fact) -> bool:
 
 def _repeating(look: Look, fact: Fact, akin: Iterable[Fact]) -> Action | None:
     """An observation of what several documents say in the same words; recall shows it and its facts as one."""
-    number = _fold(fact)
-    same = [other for other in akin if _fold(other) == number]
+    number = fold_of(fact)
+    same = [other for other in akin if fold_of(other) == number]
     if len({other.document_id for other in same}) < 2:
         return None
     sources = tuple(Source(fact_id=other.fact_id, quote=other.text) for other in same)
@@ -219,14 +219,6 @@ def _once_each(actions: Iterable[Action]) -> tuple[Action, ...]:
         merged[key] |= {source.fact_id: source for source in action.sources}
         kept[key] = action
     return tuple(replace(action, sources=tuple(merged[key].values())) for key, action in kept.items())
-
-
-def _fold(fact: Fact) -> int:
-    """As retain numbers it, but for words that speak of a time which nobody could tell."""
-    occurred = None
-    if fact.occurred_start is not None and fact.occurred_end is not None:
-        occurred = Interval(start=fact.occurred_start, end=fact.occurred_end)
-    return fold_number(fact.text, speaker=fact.speaker or fact.role, occurred=occurred, fact_type=fact.fact_type.value)
 
 
 def _when(fact: Fact) -> tuple[float, int]:

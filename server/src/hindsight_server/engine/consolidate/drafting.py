@@ -11,6 +11,7 @@ from hindsight_server.domain.grounding import fold
 from hindsight_server.domain.ids import new_id
 from hindsight_server.domain.model import EntityMention, ExtractedFact, Fact, FactType, Interval
 from hindsight_server.domain.observation_texts import plain_words, says_the_same
+from hindsight_server.engine.consolidate.folding import fold_with
 from hindsight_server.engine.consolidate.types import Action, Kind, Look
 from hindsight_server.engine.indexing import Indexer
 from hindsight_server.ports.embedder import Encoding
@@ -148,7 +149,8 @@ class Drafter:
                 length=words.length,
                 tokens=words.tokens,
                 encoding=draft.encoding,
-                fold=draft.fold,
+                # A model that says a fact again would fill recall with it twice.
+                fold=draft.fold or fold_with(draft.text, rests_on),
             ),
             sources=tuple(draft.sources.values()),
             action=draft.action,

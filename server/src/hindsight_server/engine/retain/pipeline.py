@@ -55,7 +55,7 @@ class Pipeline:
                 storing = tasks.create_task(self._store_all(progress))
         except ExceptionGroup as group:
             # Who runs the job tells failures apart by their types; the others came of the first.
-            raise _first_of(group) from group
+            raise _first_of(group) from None
         if self._stale:
             raise StaleDocument("Documents changed while they were being extracted.")
         result = storing.result()
