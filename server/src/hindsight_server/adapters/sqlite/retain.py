@@ -95,7 +95,8 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
     session = BankSession(connection, write.bank_id, write.now)
     delete_facts(session, pending_facts(connection, write, operation_id))
     listed = scalar(connection, "operations.documents", (write.bank_id, operation_id))
-    left = _parts_of(session, from_json(listed), operation_id)
+    written = {document.document_id for document in write.documents}
+    left = _parts_of(session, written.intersection(from_json(listed)), operation_id)
     documents = _DocumentWriter(session)
     stored = []
     for document in write.documents:
