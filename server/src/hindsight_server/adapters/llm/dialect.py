@@ -43,7 +43,7 @@ class Dialect:
 
     def manner(self, request: ChatRequest) -> Manner:
         """How to put a question, from what is known so far."""
-        if request.schema is None:
+        if request.schema is None or not self._of_schema:
             return self._usual
         return replace(self._usual, schema=self._of_schema.get(_digest(request.schema), self._usual.schema))
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
+import orjson
+
 from hindsight_server.adapters.llm.dialect import Dialect, simpler
 from hindsight_server.adapters.llm.endpoint import Endpoint, quiet_libraries
 from hindsight_server.adapters.llm.failures import error_text, failure, misunderstood
@@ -107,8 +109,7 @@ class OpenAiProvider:
 
         limit = aiohttp.ClientTimeout(total=request.timeout_seconds, sock_connect=_CONNECT_SECONDS)
         try:
-            data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-            async with client.post(self._url, data=data, timeout=limit, allow_redirects=False) as answer:
+            async with client.post(self._url, data=_encoded(body), timeout=limit, allow_redirects=False) as answer:
                 headers = {name.lower(): value for name, value in answer.headers.items()}
                 return answer.status, headers, decoded(await answer.read())
         except TimeoutError:
@@ -135,6 +136,13 @@ class OpenAiProvider:
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=_proxy(self._url),
         )
+
+
+def _encoded(body: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(body)
+    except orjson.JSONEncodeError:  # half of a character, or a number that is longer than its library takes
+        return json.dumps(body).encode()
 
 
 def _loaded() -> ssl.SSLContext:
