@@ -16,6 +16,7 @@ from hindsight_server.engine.banks import BankInput
 from hindsight_server.engine.memories import ForgetInput, MemoryPatch
 from hindsight_server.engine.recall.recaller import Recaller
 from hindsight_server.engine.recall.types import RecallQuery
+from hindsight_server.ports.llm import ChatReply, ChatRequest
 from hindsight_server.ports.observations import Source
 from hindsight_server.ports.records import FactFilter
 
@@ -385,3 +386,23 @@ async def test_what_is_noticed_is_asked_for_once(world: World) -> None:
     await world.consolidator.start()
     await world.consolidator.notice("b")
     await world.consolidator.stop()
+
+
+async def test_what_is_forgotten_while_batches_wait_is_not_shown_to_the_model(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.engine.banks.put("b", BankInput(config={"consolidation_llm_batch_size": 1}))
+    ids = await world.retain("b", OSLO, "Ann: I keep a quokka at home.", "Ann: I play the oboe.")
+    ask = world.provider.chat
+
+    async def forgetting(request: ChatRequest) -> ChatReply:
+        if not world.provider.requests:
+            await world.engine.memories.forget("b", ForgetInput(ids=[ids[1]]))
+        return await ask(request)
+
+    monkeypatch.setattr(world.provider, "chat", forgetting)
+    world.answer(one_each)
+    await world.run("b")
+    assert not any("quokka" in request.messages[1].text for request in world.provider.requests)
+    assert sorted(await world.texts("b")) == [OSLO, "Ann: I play the oboe."]
+    assert await world.counts("b") == (0, 0)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hindsight_server.domain.errors import AnswerTooLong, BadModelAnswer, StaleFacts
+from hindsight_server.domain.model import FactState
 from hindsight_server.domain.observation_scopes import SHARED, Scope, scopes_of, settings_of
 from hindsight_server.engine.consolidate.candidates import candidates_for
 from hindsight_server.engine.consolidate.checking import FULL, Checked, check, facts_without_action
@@ -117,6 +118,7 @@ class Round:
 
     async def _batch(self, scope: Scope, facts: Sequence[WaitingFact]) -> None:
         for _ in range(self._tools.options.stale_tries):
+            facts = await self._as_read(facts)
             if not facts:
                 return
             try:
@@ -174,6 +176,12 @@ class Round:
             settings=settings,
             room=None if limit is None or limit < 0 else max(0, limit - held),
         )
+
+    async def _as_read(self, facts: Sequence[WaitingFact]) -> list[WaitingFact]:
+        """Those that are as they were read: words that were forgotten since are shown to nobody."""
+        known = await self._tools.store.facts_by_id(self._operation.bank_id, [one.fact.fact_id for one in facts])
+        current = {fact.fact_id: fact.seq for fact in known if fact.state is FactState.VALID}
+        return [one for one in facts if current.get(one.fact.fact_id) == one.fact.seq]
 
     async def _still_waiting(self, scope: Scope, facts: Sequence[WaitingFact]) -> list[WaitingFact]:
         """Those that are as they were; the others are found again by their new number, or wait no more."""
