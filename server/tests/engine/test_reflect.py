@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
+from typing import Any
 
 import pytest
 
@@ -124,6 +125,24 @@ async def test_a_failed_search_is_an_error(reflector: Reflector, recaller: Scrip
     recaller.failure = Overloaded("busy")
     with pytest.raises(Overloaded):
         await reflector.reflect("b", ReflectQuery(query="Where?"))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array"},
+        {"type": "sentence"},
+        {"$ref": "http://127.0.0.1:1/schema"},
+        {"properties": {"a": {"type": "string", "pattern": "("}}},
+    ],
+)
+async def test_a_schema_that_no_answer_can_follow_is_refused_before_any_search(
+    reflector: Reflector, recaller: ScriptedRecaller, schema: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        await reflector.reflect("b", ReflectQuery(query="Where?", response_schema=schema))
+    assert refusal.value.field == "response_schema"
+    assert recaller.asked == []
 
 
 @pytest.mark.parametrize("query", ["", " \n", "\0"])

@@ -17,6 +17,8 @@ from hindsight_server.ports.records import Operation
 REFRESH = "refresh_mental_model"
 """The type of the operations that write mental models; their payload is `refresh_payload`."""
 MOST_VERSIONS = 50
+MOST_LEVELS = 32
+"""How deep folders and pages may be nested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,13 +253,23 @@ class MentalModelStore(Protocol):
         ...
 
     async def add_knowledge_node(self, bank_id: str, node: KnowledgeNode) -> None:
-        """Add a folder, creating the bank when needed. Raises Conflict when its name is taken in its parent."""
+        """Add a folder, creating the bank when needed.
+
+        Raises:
+            Conflict: its name is taken in its parent.
+            InvalidInput: the parent is a page, or stands at the last of `MOST_LEVELS` levels.
+        """
         ...
 
     async def change_knowledge_node(
         self, bank_id: str, node_id: str, name: str, parent_id: str | None, now: datetime
     ) -> None:
-        """Name it, and place it in a folder (None is the root). Raises Conflict: name taken, or within itself."""
+        """Name it, and place it in a folder (None is the root).
+
+        Raises:
+            Conflict: the name is taken there.
+            InvalidInput: the folder is below it or is a page, or it would be nested too deep.
+        """
         ...
 
     async def delete_knowledge_node(self, bank_id: str, node_id: str, now: datetime) -> int:

@@ -137,3 +137,24 @@ async def test_a_refresh_never_reads_the_page_itself(pages: Pages, brain: Brain)
     await pages.refresh(full=True)
     shown = "\n".join(message.text for request in brain.asked for message in request.messages)
     assert "zorblax" not in shown
+
+
+async def test_folders_are_not_nested_without_end(pages: Pages) -> None:
+    """A tree of a thousand levels could neither be listed nor be deleted any more."""
+    from hindsight_server.ports.mental_models import MOST_LEVELS
+
+    parent = None
+    for level in range(MOST_LEVELS):
+        parent = (await pages.knowledge.add_folder(BANK, f"level {level}", parent)).node.node_id
+    with pytest.raises(InvalidInput, match="32 deep"):
+        await pages.knowledge.add_folder(BANK, "one more", parent)
+    with pytest.raises(InvalidInput, match="32 deep"):
+        await add(pages, "Tea", parent_id=parent)
+    tall = (await pages.knowledge.add_folder(BANK, "tall")).node.node_id
+    await pages.knowledge.add_folder(BANK, "inner", tall)
+    (above,) = [node.parent_id for node in await pages.store.list_knowledge_nodes(BANK) if node.node_id == parent]
+    with pytest.raises(InvalidInput, match="32 deep"):
+        await pages.knowledge.update(BANK, tall, NodeMove(parent_id=above, moves=True))
+    roots = await pages.knowledge.tree(BANK)
+    assert [one.node.name for one in roots] == ["level 0", "tall"]
+    assert await pages.knowledge.delete(BANK, roots[0].node.node_id) == MOST_LEVELS

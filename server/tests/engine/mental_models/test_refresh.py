@@ -440,6 +440,8 @@ BAD_INPUT: dict[str, tuple[dict[str, Any], str]] = {
     "unknown mode": ({"trigger": {"mode": "half"}}, "trigger.mode"),
     "unknown type": ({"trigger": {"fact_types": ["opinion"]}}, "trigger.fact_types"),
     "groups of nothing": ({"trigger": {"tag_groups": [{"nor": []}]}}, "trigger.tag_groups[0]"),
+    "a schema of no object": ({"trigger": {"response_schema": {"type": "array"}}}, "trigger.response_schema"),
+    "a schema elsewhere": ({"trigger": {"response_schema": {"$ref": "http://x/y"}}}, "trigger.response_schema"),
     "negative interval": (
         {"trigger": {"min_refresh_interval_seconds": -1}},
         "trigger.min_refresh_interval_seconds",

@@ -13,7 +13,7 @@ from hindsight_server.adapters.sqlite.session import micros_of
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import moment
 from hindsight_server.domain.errors import Conflict, InvalidInput, NotFound
-from hindsight_server.ports.mental_models import KnowledgeNode
+from hindsight_server.ports.mental_models import MOST_LEVELS, KnowledgeNode
 
 
 def list_nodes(connection: apsw.Connection, bank_id: str) -> list[KnowledgeNode]:
@@ -25,6 +25,7 @@ def add_node(connection: apsw.Connection, bank_id: str, node: KnowledgeNode) -> 
     _check_place(connection, bank_id, node.node_id, node.name, node.parent_id)
     if one_row(connection, "mental_models.node", (bank_id, node.node_id)) is not None:
         raise Conflict(f"Bank '{bank_id}' has a node '{node.node_id}' already; use another id.")
+    _check_depth(connection, bank_id, node.parent_id, 1)
     times = (micros_of(node.created_at), micros_of(node.updated_at))
     row = (bank_id, node.node_id, node.kind, node.name, node.parent_id, int(node.managed), *times)
     connection.execute(sql("mental_models.insert_node"), row)
@@ -37,6 +38,8 @@ def change_node(
     if parent_id is not None and parent_id in {one for one, _ in below(connection, bank_id, node_id)}:
         raise InvalidInput("A folder can't be moved into itself or into a folder below it.", field="parent_id")
     _check_place(connection, bank_id, node_id, name, parent_id)
+    if parent_id is not None:
+        _check_depth(connection, bank_id, parent_id, _levels(connection, bank_id, node_id))
     connection.execute(sql("mental_models.change_node"), (name, parent_id, micros_of(now), bank_id, node_id))
 
 
@@ -59,6 +62,28 @@ def _check_place(connection: apsw.Connection, bank_id: str, node_id: str, name: 
     taken = one_row(connection, "mental_models.node_of_name", (bank_id, parent_id, name))
     if taken is not None and taken[0] != node_id:
         raise Conflict(f"There is a page or folder named '{name[:80]}' in that folder already; use another name.")
+
+
+def _check_depth(connection: apsw.Connection, bank_id: str, parent_id: str | None, levels: int) -> None:
+    """Raises InvalidInput when so many levels don't fit below a folder."""
+    while parent_id is not None:
+        levels += 1
+        if levels > MOST_LEVELS:
+            raise InvalidInput(f"Folders may be nested {MOST_LEVELS} deep; choose one further up.", field="parent_id")
+        row = one_row(connection, "mental_models.node", (bank_id, parent_id))
+        parent_id = None if row is None else row[3]
+
+
+def _levels(connection: apsw.Connection, bank_id: str, node_id: str) -> int:
+    """How many levels a node and what is below it take."""
+    children: dict[str | None, list[str]] = {}
+    for node in list_nodes(connection, bank_id):
+        children.setdefault(node.parent_id, []).append(node.node_id)
+    levels, level = 0, [node_id]
+    while level:
+        levels += 1
+        level = [inner for one in level for inner in children.get(one, ())]
+    return levels
 
 
 def _no_node(bank_id: str, node_id: str) -> NotFound:

@@ -13,6 +13,7 @@ from hindsight_server.domain.pages.text import rendered
 from hindsight_server.domain.pages.trigger import Trigger, read_trigger
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.domain.text import clean_text
+from hindsight_server.engine.language import check_schema
 from hindsight_server.engine.mental_models.automatic import new_refresh
 from hindsight_server.engine.mental_models.refresher import Refresher
 from hindsight_server.engine.mental_models.schedule import check_cron
@@ -93,7 +94,7 @@ class MentalModels:
                 field=id_field,
             )
         trigger = read_trigger(wanted.trigger, "trigger")
-        _check_schedules(trigger)
+        _check_trigger(trigger)
         return MentalModel(
             bank_id=check_bank_id(bank_id),
             mental_model_id=given or new_id(),
@@ -132,7 +133,7 @@ class MentalModels:
         trigger = None
         if patch.trigger is not None:
             trigger = read_trigger(patch.trigger, "trigger", onto=before.trigger)
-            _check_schedules(trigger)
+            _check_trigger(trigger)
         change = MentalModelChange(
             name=None if patch.name is None else _words(patch.name, "name", _LONGEST_NAME),
             source_query=(
@@ -233,6 +234,9 @@ def _tokens(value: int) -> int:
     return value
 
 
-def _check_schedules(trigger: Trigger) -> None:
+def _check_trigger(trigger: Trigger) -> None:
+    """Raises InvalidInput for what could only fail at the next refresh."""
+    if trigger.response_schema is not None:
+        check_schema(trigger.response_schema, "trigger.response_schema")
     check_cron(trigger.refresh_cron, "trigger.refresh_cron")
     check_cron(trigger.full_refresh_cron, "trigger.full_refresh_cron")

@@ -12,9 +12,7 @@ from hindsight_server.domain.model import Fact, FactState, FactType
 from hindsight_server.engine.reflect.sources import MentalModelText
 
 # Runs of spaces are taken whole, and from their beginning only: a model that loops may write a hundred thousand.
-_MARK = re.compile(
-    r"(?:(?<![ \t])[ \t]++)?[\[【]\s*+((?:m\d+)(?:\s*+[,;、，；]\s*+m\d+)*+)\s*+[\]】]", re.IGNORECASE
-)
+_MARK = re.compile(r"(?:(?<![ \t])[ \t]++)?[\[【]\s*+((?:m\d+)(?:\s*+[,;、，；]\s*+m\d+)*+)\s*+[\]】]", re.IGNORECASE)
 _HANDLE = re.compile(r"m\d+", re.IGNORECASE)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hindsight_server.domain.errors import BankNotFound, InvalidInput
 from hindsight_server.domain.text import clean_text
+from hindsight_server.engine.language import check_schema
 from hindsight_server.engine.reflect.extractive import ExtractiveReflector
 from hindsight_server.engine.reflect.reasoned import ReasonedReflector, Reasoning
 from hindsight_server.engine.reflect.searches import Recaller
@@ -45,7 +46,7 @@ class Reflector:
         """The answer with its evidence. An unknown bank is created, and holds no memories.
 
         Raises:
-            InvalidInput: the question is blank, or a fact type is unknown.
+            InvalidInput: the question is blank, a fact type is unknown, or the response schema is none.
             ReflectFailed: the memories could not be searched, or the model gave no answer that can be used.
             ReflectTimedOut: the answer took too long.
             ModelError: the model did not answer, or its provider refuses.
@@ -53,6 +54,8 @@ class Reflector:
         question = clean_text(asked.query).strip()
         if not question:
             raise InvalidInput("query is blank; ask something.", field="query")
+        if asked.response_schema is not None:
+            check_schema(asked.response_schema, "response_schema")
         await self._ensure(check_bank_id(bank_id))
         if self._reasoned is not None:
             return await self._reasoned.answer(bank_id, question, asked)
