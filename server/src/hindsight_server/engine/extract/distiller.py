@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -104,7 +105,7 @@ class Distiller:
         for chunk in chunks:
             usage += chunk.usage
         return Distilled(
-            extraction=_joined(source, by_index, usage),
+            extraction=await offloaded(len(extraction.facts), lambda: _joined(source, by_index, usage)),
             dropped=tuple(dropped for chunk in chunks for dropped in chunk.dropped),
             failures=tuple(chunk.failure for chunk in chunks if chunk.failure is not None),
             usage=usage,
@@ -198,8 +199,10 @@ def _causes(given: Sequence[ModelFact | None], number: int) -> tuple[int, ...]:
 def _joined(source: Source, chunks: dict[int, _Chunk], usage: Usage) -> Extraction:
     """The facts of all chunks in the order of the text."""
     made: list[ExtractedFact] = []
-    for index in sorted({fact.chunk_index for fact in source.extraction.facts}):
-        builtin = [fact for fact in source.extraction.facts if fact.chunk_index == index]
+    of_chunk: defaultdict[int, list[ExtractedFact]] = defaultdict(list)
+    for fact in source.extraction.facts:
+        of_chunk[fact.chunk_index].append(fact)
+    for index, builtin in sorted(of_chunk.items()):
         chunk = chunks.get(index)
         if chunk is None or chunk.failure is not None:
             made += builtin

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -104,7 +105,7 @@ def _inside(content: str, turn: Turn, start: int, end: int) -> Line | None:
 
 
 def _said_before(item: RetainItem, turns: Sequence[Turn], first: Line, start: int) -> str:
-    at = next((at for at, turn in enumerate(turns) if turn.index == first.turn.index), 0)
+    at = bisect_left(turns, first.turn.index, key=lambda turn: turn.index)
     told = [shown(Line(turn, turn.text)) for turn in turns[max(0, at - 3) : at]]
     if not told:  # in the middle of a long turn
         told = [item.content[max(0, start - _BEFORE_CHARS) : start]]
