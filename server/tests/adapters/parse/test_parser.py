@@ -222,9 +222,13 @@ async def test_a_bomb_is_not_unpacked() -> None:
     assert "too large" in await refused("a.docx", bomb, ParseLimits(unpacked_bytes=1 << 20))
 
 
-async def test_entities_are_not_expanded() -> None:
+@pytest.mark.parametrize(
+    ("encoding", "before"),
+    [("utf-8", ""), ("utf-16", ""), ("utf-8", f"<!--{'x' * (1 << 20)}-->"), ("utf-16-be", f"<!--{'x' * 9000}-->")],
+)
+async def test_entities_are_not_expanded(encoding: str, before: str) -> None:
     laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 9))
-    xml = f'<!DOCTYPE x [<!ENTITY l0 "lol">{laughs}]><x>&l8;</x>'.encode()
+    xml = f'{before}<!DOCTYPE x [<!ENTITY l0 "lol">{laughs}]><x>&l8;</x>'.encode(encoding)
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(docx())) as source, zipfile.ZipFile(buffer, "w") as made:
         for entry in source.infolist():

@@ -6,7 +6,7 @@ import io
 import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from hindsight_server.adapters.parse.plain import Unreadable
 from hindsight_server.adapters.parse.tables import table_lines
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from docx.table import Table as DocxTable
 
 _ENTITIES = (b"<!DOCTYPE", b"<!ENTITY")
-_HEAD = 4096
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +53,21 @@ def check_package(data: bytes, limits: PackageLimits) -> None:
                     raise Unreadable("it is encrypted; remove its password first")
                 if entry.filename.lower().endswith((".xml", ".rels")):
                     with package.open(entry) as member:
-                        head = member.read(_HEAD).upper()
-                    if any(mark in head for mark in _ENTITIES):
-                        raise Unreadable("its XML declares entities, which are not read")
+                        _check_entities(member)
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError):
         if data[:4] == b"\xd0\xcf\x11\xe0":
             raise Unreadable("it is encrypted, or of the format before 2007; save it anew without a password") from None
         raise Unreadable("it is damaged, or not of the kind that its name says") from None
+
+
+def _check_entities(member: IO[bytes]) -> None:
+    """Raises Unreadable for XML that declares entities: behind a comment of any length, and in UTF-16 too."""
+    before = b""
+    while chunk := member.read(_CHUNK):
+        text = before + chunk.replace(b"\0", b"").upper()
+        if any(mark in text for mark in _ENTITIES):
+            raise Unreadable("its XML declares entities, which are not read")
+        before = text[-len(_ENTITIES[0]) :]
 
 
 def pdf_text(data: bytes, limits: PackageLimits) -> str:
