@@ -115,6 +115,29 @@ async def test_forgetting_takes_the_texts_of_the_store_of_the_buffer_and_of_what
     assert files_with(tmp_path, b"quixotherm") == []
 
 
+async def test_a_question_that_is_tried_again_after_its_words_were_forgotten_keeps_none(store: SqliteStore) -> None:
+    log = RequestLog(store, Clock(), TEXTS)
+
+    class Away(ScriptedProvider):
+        async def chat(self, request: ChatRequest) -> ChatReply:
+            if not self.requests:
+                self.requests.append(request)
+                await log.forget("ann")
+                raise ModelUnavailable("away")
+            return await super().chat(request)
+
+    options = ModelOptions(backoff_seconds=0.001)
+    about = CallAbout(bank_id="ann", purpose="retain")
+    await LanguageModel(Away(["Late."]), options, log.record).complete(ASKED, about=about)
+    assert [(one.status, one.input, one.output) for one in await logged(log)] == [
+        ("success", None, None),
+        ("error", None, None),
+    ]
+    again = CallAbout(bank_id="ann", purpose="retain")
+    await LanguageModel(ScriptedProvider(["Oslo."]), record=log.record).complete(ASKED[:1], about=again)
+    assert (await logged(log))[0].output == '{"content": "Oslo."}'
+
+
 async def test_texts_of_an_earlier_run_are_forgotten_even_when_none_are_kept_now(store: SqliteStore) -> None:
     log = RequestLog(store, Clock(), TEXTS)
     await LanguageModel(ScriptedProvider(["Oslo."]), record=log.record).complete(ASKED, about=ABOUT)

@@ -48,8 +48,8 @@ class RequestLog:
     Args:
         count: told of every try, for the counters.
 
-    Texts never outlive what they may hold: `forget` empties those of a bank, and a question that was asked before and
-    is answered after keeps none.
+    Texts never outlive what they may hold: `forget` empties those of a bank, and questions of work that began before
+    keep none, those too that are asked or tried again after.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class RequestLog:
         if not self._options.enabled or len(self._waiting) >= _MOST_WAITING:
             return
         request = _request(attempt)
-        if self._options.texts and attempt.began > self._forgotten.get(attempt.about.bank_id, 0.0):
+        if self._options.texts and attempt.about.since > self._forgotten.get(attempt.about.bank_id, 0.0):
             longest = self._options.max_chars
             asked, answered = _asked(attempt.request)[:longest], _answered(attempt.reply)
             request = replace(request, input=asked, output=answered[:longest] if answered else None)

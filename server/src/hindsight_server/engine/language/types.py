@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,8 @@ class CallAbout:
         run_id: the same for all questions of one run; the operation's id when there is none.
         document_id: the document that it is about, if it is one.
         within_seconds: how long the caller waits for an answer, all tries together; None is as long as they take.
+        since: when the caller began, in seconds since the epoch. What is forgotten later may still be in its questions,
+            however long they wait to be asked.
     """
 
     bank_id: str
@@ -55,6 +58,7 @@ class CallAbout:
     run_id: str | None = None
     document_id: str | None = None
     within_seconds: float | None = None
+    since: float = field(default_factory=time.time, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
