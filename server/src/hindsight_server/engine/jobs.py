@@ -26,11 +26,13 @@ class JobIncomplete(HindsightServerError):
 
     Args:
         result: what came of it so far; the next try finds it in its operation.
+        waits: for something that is away, so that it is tried for longer.
     """
 
-    def __init__(self, message: str, *, result: Mapping[str, Any]) -> None:
+    def __init__(self, message: str, *, result: Mapping[str, Any], waits: bool = False) -> None:
         super().__init__(message)
         self.result = result
+        self.waits = waits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,9 @@ class JobOptions:
         lease_seconds: how long a job of a killed process stays taken, unless the store has one owner and was opened
             again; a living worker renews it every third of that.
         max_attempts: tries before a job is failed for good.
+        patient_attempts: tries of a job that waits for something that is away; with the other defaults, for an hour.
         backoff_seconds: wait before the second try; four times as long before each further one.
+        longest_backoff_seconds: but no longer than this.
         stop_seconds: how long `stop` waits for running jobs before it hands them back.
     """
 
@@ -51,7 +55,9 @@ class JobOptions:
     poll_seconds: float = 0.5
     lease_seconds: float = 30.0
     max_attempts: int = 4
+    patient_attempts: int = 10
     backoff_seconds: float = 2.0
+    longest_backoff_seconds: float = 900.0
     stop_seconds: float = 5.0
 
 
@@ -172,9 +178,10 @@ class JobRunner:
             await _ended(work, lease)
 
     async def _do(self, job: Operation) -> None:
-        if job.attempts > self._options.max_attempts:
+        most = self._options.max_attempts if job.error is None else self._options.patient_attempts
+        if job.attempts > most:
             # Only a job that takes its process down with it gets here: other failures are counted when they happen.
-            told = f"gave up after {self._options.max_attempts} tries that never came to an end"
+            told = f"gave up after {most} tries that never came to an end"
             await self._store.finish_operation(job, "failed", self._clock.now(), result=job.result, error=told)
             return
         try:
@@ -189,7 +196,9 @@ class JobRunner:
         if isinstance(error, NotFound) and await self._gone(job):
             _log.info("job %s of bank %r ended: it was deleted while it ran", job.operation_id, job.bank_id)
             return
-        lasting = isinstance(error, InvalidInput | NotFound) or job.attempts >= self._options.max_attempts
+        waits = isinstance(error, JobIncomplete) and error.waits
+        most = self._options.patient_attempts if waits else self._options.max_attempts
+        lasting = isinstance(error, InvalidInput | NotFound) or job.attempts >= most
         told = str(error) if isinstance(error, HindsightServerError) else f"internal error ({type(error).__name__})"
         _log.error(
             "job %s (%s) of bank %r failed at try %d, %s: %s",
@@ -206,7 +215,7 @@ class JobRunner:
             await self._store.finish_operation(job, "failed", now, result=result, error=told)
         else:
             delay = self._options.backoff_seconds * 4 ** max(0, job.attempts - 1)
-            retry_at = now + timedelta(seconds=delay)
+            retry_at = now + timedelta(seconds=min(delay, self._options.longest_backoff_seconds))
             await self._store.finish_operation(job, "pending", now, result=result, error=told, retry_at=retry_at)
 
     async def _result_of(self, job: Operation) -> Mapping[str, Any] | None:

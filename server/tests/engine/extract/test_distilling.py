@@ -153,6 +153,26 @@ async def test_an_async_retain_whose_model_is_away_keeps_the_words_and_is_tried_
     assert set(await read.engine.texts("b")) == {"Ann moved to Oslo."}
 
 
+@pytest.mark.parametrize(
+    ("failure", "ends"), [(ModelUnavailable("away"), "completed"), (ModelRefused("unknown model"), "failed")]
+)
+async def test_a_model_that_is_away_for_half_an_hour_is_waited_for_and_one_that_refuses_is_not(
+    reading: Read, failure: Exception, ends: str
+) -> None:
+    back = False
+    read = reading(lambda request: facts(fact("Ann moved to Oslo.")) if back else failure)
+    item = ItemInput(content="Ann: I moved to Oslo.", document_id="d")
+    outcome = await read.engine.retain("b", [item], run_async=True)
+    for minutes in range(60):
+        back = minutes >= 30
+        await read.engine.jobs.run_until_idle()
+        read.engine.clock.forward(60)
+    ended = await read.engine.operations.status("b", outcome.operation_id or "")
+    assert ended.status == ends
+    assert ended.attempts < 12
+    assert await read.engine.texts("b") == ["Ann moved to Oslo." if ends == "completed" else "Ann: I moved to Oslo."]
+
+
 @pytest.mark.feature("R11")
 async def test_stated_causes_are_kept_and_shown_in_the_graph(reading: Read) -> None:
     rain, mud = fact("It rained in Oslo all night."), fact("The road to the cabin was mud.", 2, caused_by=[1, 2, 7])

@@ -54,7 +54,7 @@ class RetainWorker:
         else:
             result = await self._extract_waiting(operation, outage)
         if result.get("failed_documents"):
-            raise _incomplete(result)
+            raise _incomplete(result, outage)
         return result
 
     async def _extract_waiting(self, operation: Operation, outage: Outage) -> dict[str, Any]:
@@ -136,6 +136,6 @@ class RetainWorker:
         raise AssertionError("unreachable")
 
 
-def _incomplete(result: Mapping[str, Any]) -> JobIncomplete:
+def _incomplete(result: Mapping[str, Any], outage: Outage) -> JobIncomplete:
     error = told(result["failed_documents"], result["failed_chunks"], result["extraction_error"])
-    return JobIncomplete(error, result=result)
+    return JobIncomplete(error, result=result, waits=outage.failures > 0)
