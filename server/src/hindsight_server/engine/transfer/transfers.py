@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, BinaryIO
 
 from hindsight_server.domain.defence.events import SecurityEvent
@@ -18,10 +19,11 @@ from hindsight_server.domain.model import FactType
 from hindsight_server.engine import config as settings
 from hindsight_server.engine.defence.importing import ImportDefender, Incoming
 from hindsight_server.engine.directives import storable
-from hindsight_server.engine.indexing import IndexedWords, Indexer, embedded_text
+from hindsight_server.engine.indexing import Indexer
 from hindsight_server.engine.retain.items import check_bank_id
 from hindsight_server.engine.transfer.archive import Archive, ArchiveWriter, read_archive
 from hindsight_server.engine.transfer.bytes import AttachmentBytes
+from hindsight_server.engine.transfer.indexing import ready_facts
 from hindsight_server.engine.transfer.pages import brought_models
 from hindsight_server.engine.transfer.types import ExportInput, ImportInput, TransferLimits
 from hindsight_server.ports.archives import ArchiveKind, Archives, StoredArchive
@@ -43,7 +45,6 @@ from hindsight_server.ports.transfer import (
 
 EXPORT, IMPORT, CLONE = "bank_export", "bank_import", "bank_clone"
 _SECRET = re.compile(r"api_?key|secret|passw|credential|authorization|(?:access|auth|bearer)_?token|private_?key", re.I)
-_INDEX_AT_ONCE = 500
 
 _log = logging.getLogger(__name__)
 
@@ -224,23 +225,8 @@ class Transfers:
 
     async def _ready(self, job: Operation, facts: list[TransferFact]) -> tuple[tuple[ReadyFact, ...], int]:
         """The facts with their words and vectors, and the number of those that get theirs later."""
-        ready: list[ReadyFact] = []
-        for start in range(0, len(facts), _INDEX_AT_ONCE):
-            await self._tell(job, "encoding", start, len(facts))
-            some = facts[start : start + _INDEX_AT_ONCE]
-            words = await asyncio.to_thread(self._words, some)
-            if start < self._limits.encode_at_once:
-                encodings = await self._indexer.encode([embedded_text(fact) for fact in some])
-            else:
-                encodings = [None] * len(some)
-            ready += [
-                ReadyFact(fact=fact, terms=of.terms, length=of.length, tokens=of.tokens, encoding=encoding)
-                for fact, of, encoding in zip(some, words, encodings, strict=True)
-            ]
-        return tuple(ready), sum(one.encoding is None for one in ready)
-
-    def _words(self, facts: list[TransferFact]) -> list[IndexedWords]:
-        return [self._indexer.words(fact) for fact in facts]
+        tell = partial(self._tell, job, "encoding")
+        return await ready_facts(self._indexer, facts, self._limits.encode_at_once, tell)
 
     async def _write_archive(
         self, bank_id: str, wanted: ExportInput, kind: ArchiveKind
