@@ -13,6 +13,9 @@ from uuid import uuid4
 
 import pytest
 
+from hindsight_server.testing.model_server import Fail, ModelServer
+from hindsight_server.testing.process import ServerProcess
+
 
 class Command:
     def __init__(self, url: str) -> None:
@@ -61,6 +64,24 @@ def test_mental_models(server_url: str) -> None:
     assert run("mental-model", "history", bank, "tea")[0]["previous_content"]
     assert run("mental-model", "delete", bank, "tea")["success"]
     assert "not found" in run.run("mental-model", "get", bank, "tea", code=1).stderr
+
+
+@pytest.mark.feature("O2")
+def test_a_refresh_that_failed_is_told_of(tmp_path: Path) -> None:
+    with (
+        ModelServer(lambda _: Fail(401, code="invalid_api_key")) as model,
+        ServerProcess(tmp_path, environment=model.environment()) as server,
+    ):
+        run = Command(server.url)
+        run("memory", "retain", "b", "Ann: I drink green tea.")
+        run("mental-model", "create", "b", "Tea", "What does Ann drink?", "--id", "tea")
+        for _ in range(100):
+            if run("mental-model", "get", "b", "tea")["last_refresh_failed_at"]:
+                break
+        told = run.run("mental-model", "get", "b", "tea")
+        assert "No content yet." in told.stdout
+        assert "`hindsight mental-model history b tea` says why" in told.stderr
+        assert "invalid_api_key" in run("mental-model", "history", "b", "tea")[0]["error"]
 
 
 @pytest.mark.feature("O2")

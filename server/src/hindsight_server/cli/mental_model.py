@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import typer
 
+from hindsight_server.cli.state import say
 from hindsight_server.cli.verbs import Bank, Cron, Tags, advise, send, show, trigger_of
 
 app = typer.Typer(help="Standing answers that are kept current.", no_args_is_help=True, rich_markup_mode=None)
@@ -29,6 +30,8 @@ def get(context: typer.Context, bank: Bank, model: ModelId) -> None:
     found = send(context.obj, bank, "GET", _path(model))
     advise(found)
     show(context.obj, found, [_row(found)], text=found["content"] or "No content yet.")
+    if found.get("last_refresh_failed_at"):
+        say(f"Note: its last refresh failed; `hindsight mental-model history {bank} {model}` says why.")
 
 
 @app.command()
