@@ -272,6 +272,22 @@ def test_case_a11_threads_do_not_grow_with_use(server: FakeHindsight) -> None:
     assert threading.active_count() <= before + 1  # the client's own name look-up may hold one
 
 
+@pytest.mark.parametrize("runs", ["sync", "async"])
+async def test_case_a12_a_write_that_timed_out_is_stored_once(server: FakeHindsight, runs: str) -> None:
+    wrapper = wrapper_at(server, deadlines=Deadlines(retain=1))
+    agent = agent_with(wrapper, "One.", "Two.")
+    server.delay("retain", 1.5, after_work=True)
+    history: list[ChatMessage] = []
+    for said in ("First.", "Second."):
+        asked = [*history, user(said)]
+        done = await wrapper.run_async(agent, messages=asked) if runs == "async" else wrapper.run(agent, messages=asked)
+        history = done["messages"]
+    assert server.texts("b") == ["First.", "One.", "Second.", "Two."]
+    sent = [request.body["operation_id"] for request in server.requests_for("retain")]
+    assert len(set(sent)) == 4
+    assert len(sent) == 5
+
+
 def test_case_a14_recalled_memories_do_not_breed(server: FakeHindsight) -> None:
     server.remember("b", "The user lives in Bergen")
     store = HindsightMemoryStore(bank_id="b", hindsight_api_url=server.url)
@@ -282,7 +298,13 @@ def test_case_a14_recalled_memories_do_not_breed(server: FakeHindsight) -> None:
         history = wrapper.run(agent, messages=[*history, user("Where do I live?")])["messages"]
     block = HindsightMemoryRetriever(memory_store=store).run(query="live")["prompt"]
     HindsightMemoryWriter(memory_store=store).run(messages=[ChatMessage.from_system(block), user(block)])
-    assert len(server.texts("b")) == 21
+    # What the first answer said is a memory from then on: said again, it is no news.
+    assert server.texts("b") == [
+        "The user lives in Bergen",
+        "Where do I live?",
+        "You live in Bergen.",
+        *["Where do I live?"] * 9,
+    ]
     assert not any("Below are relevant memories" in text for text in server.texts("b"))
 
 
@@ -315,3 +337,13 @@ def test_case_a34_reasoning_is_not_stored(server: FakeHindsight) -> None:
     assert "Hello." in texts
     assert not any("secret plan" in text or "never closed" in text for text in texts)
     assert len([text for text in texts if text.startswith("said before")]) == 3
+
+
+def test_case_a35_prose_instead_of_a_tool_call_is_answered_from_memory(server: FakeHindsight) -> None:
+    server.remember("b", "The user lives in Bergen")
+    wrapper = wrapper_at(server)
+    agent = agent_with(wrapper, "I would look that up.", ("recall_memory", "live"))
+    result = wrapper.run(agent, messages=[user("Where does the user live?")])
+    assert result["messages"][-1].text == "I would look that up."
+    assert "The user lives in Bergen" in (agent.chat_generator.system_texts(0)[0] or ""), "searched without being asked"
+    assert len(server.requests_for("recall")) == 1

@@ -14,8 +14,12 @@ import httpx
 import pytest
 from scripted import HAYSTACK_3, ReadingChatGenerator, trust_this_module
 
+from hindsight_adapter_core.testing.pages import blocks_of_page, run_block, sections_of_page
+from hindsight_haystack import reset_config
+
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "frameworks" / "haystack.md"
+README = ROOT / "packages" / "haystack" / "README.md"
 #: What only Haystack 3 can do.
 NEEDS_3 = {
     "Memory in a plain agent.run()",
@@ -24,19 +28,9 @@ NEEDS_3 = {
     "In a pipeline",  # the agent here has no tools
     "Serving many users with FastAPI",
     "Answering without waiting for the store",
+    "Remembering tasks",
     "Moving from the earlier package",  # Haystack 2.12 writes tools in another shape
 }
-
-
-def sections(page: Path) -> dict[str, list[str]]:
-    """The Python blocks of each section."""
-    found: dict[str, list[str]] = {}
-    for part in re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
-        title, _, body = part.partition("\n")
-        blocks = re.findall(r"^```python\n(.*?)^```", body, flags=re.MULTILINE | re.DOTALL)
-        if blocks:
-            found[title] = blocks
-    return found
 
 
 @pytest.fixture
@@ -57,7 +51,7 @@ def environment(memory_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def run_section(title: str) -> tuple[dict[str, Any], str]:
     """The names that a section leaves, and what it printed. It may use the imports of the sections before it."""
-    page = sections(PAGE)
+    page = sections_of_page(PAGE)
     imports = "\n".join(
         line
         for earlier in list(page)[: list(page).index(title)]
@@ -69,7 +63,7 @@ def run_section(title: str) -> tuple[dict[str, Any], str]:
     printed = StringIO()
     with redirect_stdout(printed):
         for code in (imports, *page[title]):
-            exec(compile(code, f"{PAGE.name}: {title}", "exec", dont_inherit=True), names)
+            run_block(code, f"{PAGE.name}: {title}", names)
     return names, printed.getvalue()
 
 
@@ -82,6 +76,7 @@ PRINTED = {
     "Automatic memory and tools together": ["Bergen"],
     "In a pipeline": ["Miso", "The spare key is with Ida."],
     "Answering without waiting for the store": ["0 writes are waiting"],
+    "Remembering tasks": ["flask v2.3"],
     "Saving and loading": ["Noted"],
     "Testing without a server": [],
     "Moving from the earlier package": ["recall_memory"],
@@ -90,7 +85,7 @@ PRINTED = {
 
 
 def test_every_section_is_run() -> None:
-    assert set(sections(PAGE)) == set(PRINTED)
+    assert set(sections_of_page(PAGE)) == set(PRINTED)
 
 
 @pytest.mark.feature("H8")
@@ -142,3 +137,15 @@ async def test_the_fastapi_application_serves_two_users(environment: str) -> Non
         assert "blue" not in told
         assert (await client.post("/chat", json={"text": "x", "conversation_id": "y"})).status_code == 422
     await names["memory"].close_async()
+
+
+@pytest.mark.skipif(not HAYSTACK_3, reason="Haystack 3 only")
+def test_the_readme(environment: str) -> None:
+    names: dict[str, Any] = {"__name__": "docs"}
+    try:
+        for code in blocks_of_page(README):
+            run_block(code, "README.md", names)
+    finally:
+        reset_config()
+    stored = names["store"].search_memories(query="dark mode", top_k=10)
+    assert any("I prefer dark mode" in message.text for message in stored)

@@ -13,13 +13,11 @@ import pytest
 from langchain_core.messages import AIMessage
 from langchain_scripted import ScriptedModel, calling
 
+from hindsight_adapter_core.testing.pages import run_block, sections_of_page
 from hindsight_langchain import HindsightChatMessageHistory, HindsightRetriever, reset_config
 
 PAGE = Path(__file__).parents[3] / "docs" / "frameworks" / "langchain.md"
-SECTIONS = {
-    title: re.findall(r"```python\n(.*?)```", body, flags=re.DOTALL)
-    for title, body in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE.read_text(), flags=re.DOTALL | re.MULTILINE)
-}
+SECTIONS = sections_of_page(PAGE)
 
 
 class Player:
@@ -34,8 +32,7 @@ class Player:
         self.model = ScriptedModel(*replies or ("Ok.",))
         for place in ("langchain.agents.factory", "langchain.chat_models"):
             self._patch.setattr(f"{place}.init_chat_model", lambda *_, **__: self.model)
-        self.names: dict[str, Any] = {"__name__": f"block {title}"}
-        exec(compile(code, f"langchain.md: {title}", "exec", dont_inherit=True), self.names)
+        self.names: dict[str, Any] = run_block(code, f"langchain.md: {title}")
         return self.names
 
     def memories(self, bank: str, query: str) -> str:
@@ -122,6 +119,12 @@ async def test_many_users(play: Player) -> None:
         assert len(set(re.findall(r"web-\d", prompt))) == 1, "each request holds one user's memories"
     # Leaving the application waited for the queue.
     assert all(play.document(user, f"{user}-2")[0] == "What is my secret word?" for user in users)
+
+
+def test_tasks(play: Player, capsys: pytest.CaptureFixture[str]) -> None:
+    play("Remembering tasks", calling(("deploy", {"service": "flask v2.3"})), "It is up on port 8001.")
+    assert len(play.model.prompts) == 2
+    assert "flask" in capsys.readouterr().out
 
 
 def test_checkpoints(play: Player, capsys: pytest.CaptureFixture[str]) -> None:

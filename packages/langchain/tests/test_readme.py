@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_scripted import ScriptedModel, calling
 
+from hindsight_adapter_core.testing.pages import blocks_of_page, run_block
+
 README = Path(__file__).parents[1] / "README.md"
-SNIPPETS = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
+SNIPPETS = blocks_of_page(README)
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def play(monkeypatch: pytest.MonkeyPatch, real_url: str) -> Any:
         model = ScriptedModel(*replies or ("Ok.",))
         monkeypatch.setattr("langchain.agents.factory.init_chat_model", lambda *_, **__: model)
         monkeypatch.setattr("langchain.chat_models.init_chat_model", lambda *_, **__: model)
-        exec(compile(snippet, "README.md", "exec"), {})
+        run_block(snippet, "README.md")
         return model
 
     return run

@@ -68,6 +68,7 @@ def _under_test(agent: Any, llm: ScriptedLLM, options: dict[str, Any]) -> AgentU
         return "".join(pieces)
 
     return AgentUnderTest(
+        flush=memory.flush,
         ask=ask,
         stream=stream,
         requests=lambda: ["\n".join(message.content or "" for message in prompt) for prompt in llm.prompts],

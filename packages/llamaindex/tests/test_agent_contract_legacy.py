@@ -32,6 +32,7 @@ class TestReActAgent(AgentContract):
             return "".join([piece async for piece in response.async_response_gen()])
 
         return AgentUnderTest(
+            flush=memory.flush,
             ask=ask,
             stream=stream,
             requests=lambda: ["\n".join(str(message.content) for message in prompt) for prompt in llm.prompts],

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import httpx
 import pytest
 from llamaindex_scripted import ScriptedLLM, calling, react
 
 from hindsight_adapter_core.testing import FakeHindsight
+from hindsight_adapter_core.testing.pages import blocks_of_page, run_block, sections_of_page
+from hindsight_llamaindex import reset_config
 
 pytestmark = [
     # The framework's own: see test_agents.py.
@@ -20,17 +22,15 @@ pytestmark = [
 ]
 
 PAGE = Path(__file__).parents[3] / "docs" / "frameworks" / "llamaindex.md"
-SECTIONS = {
-    title: code
-    for title, body in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE.read_text(), flags=re.DOTALL | re.MULTILINE)
-    for code in re.findall(r"```python\n(.*?)```", body, flags=re.DOTALL)
-}
+README = Path(__file__).parents[1] / "README.md"
+SECTIONS = sections_of_page(PAGE)
 REPLIES: dict[str, list[Any]] = {
     "Quickstart": [react("Noted."), react("Dark.")],
     "One memory for each user": ["Noted.", "I don't know."],
     "Tools only": [calling("retain_memory", content="The user prefers tea."), "Saved."],
     "Memory and tools together": [calling("reflect_on_memory", query="prioritize"), "The release."],
     "Saving and loading": ["Noted.", "Tea."],
+    "Remembering tasks": [calling("deploy", service="flask v2.3"), "It is up on port 8001."],
 }
 STORED = {
     "Quickstart": ["I prefer dark mode.", "Noted.", "Which mode do I prefer?", "Dark."],
@@ -40,18 +40,70 @@ STORED = {
 }
 
 
-@pytest.mark.parametrize("title", SECTIONS)
-def test_every_example(title: str, server: FakeHindsight, monkeypatch: pytest.MonkeyPatch) -> None:
-    llm = ScriptedLLM(*REPLIES.get(title, ["Ok."]))
-    monkeypatch.setenv("HINDSIGHT_API_URL", server.url)
+def reader(server: FakeHindsight, patch: pytest.MonkeyPatch, *replies: Any) -> ScriptedLLM:
+    """The reader's set-up: an address, and a model in the place of OpenAI's."""
+    llm = ScriptedLLM(*replies)
+    patch.setenv("HINDSIGHT_API_URL", server.url)
     openai = ModuleType("llama_index.llms.openai")
     openai.OpenAI = lambda **_: llm  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, openai.__name__, openai)
-    exec(compile(SECTIONS[title], f"llamaindex.md: {title}", "exec", dont_inherit=True), {"__name__": "docs"})
+    patch.setitem(sys.modules, openai.__name__, openai)
+    return llm
+
+
+@pytest.mark.parametrize("title", SECTIONS)
+def test_every_example(
+    title: str, server: FakeHindsight, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    llm = reader(server, monkeypatch, *REPLIES.get(title, ["Ok."]))
+    (code,) = SECTIONS[title]
+    run_block(code, f"llamaindex.md: {title}")
     assert server.texts("user-123") == STORED.get(title, [])
     seen = ["\n".join(message.content or "" for message in prompt) for prompt in llm.prompts]
     if title == "Quickstart":
         assert "- I prefer dark mode." in seen[1]
+    if title == "Remembering tasks":
+        assert "flask v2.3 is up on port 8001" in server.texts("tasks")
+        assert capsys.readouterr().out.splitlines()[1:]
     if title == "One memory for each user":
         assert server.texts("ann")[0] == "My desk is number 12."
         assert "12" not in seen[1]
+
+
+async def test_the_fastapi_application_serves_two_users(server: FakeHindsight, monkeypatch: pytest.MonkeyPatch) -> None:
+    llm = reader(server, monkeypatch, "Noted.", "Noted.", "It is red.")
+    names = run_block(SECTIONS["Many users in FastAPI"][0], "llamaindex.md: FastAPI")
+    transport = httpx.ASGITransport(app=names["app"])
+    async with httpx.AsyncClient(transport=transport, base_url="http://app") as client:
+
+        async def say(user: str, conversation: str, text: str) -> str:
+            answer = await client.post(f"/chat/{user}/{conversation}", params={"text": text})
+            assert answer.status_code == 200
+            return str(answer.json()["answer"])
+
+        await say("ann", "one", "My favourite colour is red.")
+        await say("bob", "one", "My favourite colour is blue.")
+        for memory in names["conversations"].values():
+            assert await memory.aflush() == 0
+        assert await say("ann", "two", "What is my favourite colour?") == "It is red."
+        for memory in names["conversations"].values():
+            assert await memory.aflush() == 0
+    prompt = "\n".join(message.content or "" for message in llm.prompts[-1])
+    assert "My favourite colour is red." in prompt
+    assert "blue" not in prompt
+    said = ["My favourite colour is red.", "Noted.", "What is my favourite colour?", "It is red."]
+    assert server.texts("ann") == said
+    assert server.texts("bob") == ["My favourite colour is blue.", "Noted."]
+
+
+def test_the_readme(server: FakeHindsight, monkeypatch: pytest.MonkeyPatch) -> None:
+    llm = reader(server, monkeypatch, react("Noted."), react("Dark."))
+    memory, tools, settings = blocks_of_page(README)
+    run_block(memory, "README.md")
+    assert server.texts("user-123")[0] == "Remember that I prefer dark mode"
+    assert "- Remember that I prefer dark mode" in "\n".join(message.content or "" for message in llm.prompts[1])
+    names = run_block(tools, "README.md")
+    assert [tool.metadata.name for tool in names["tools"]] == ["recall_memory", "reflect_on_memory"]
+    try:
+        run_block(settings, "README.md")
+    finally:
+        reset_config()

@@ -59,6 +59,7 @@ from .settings import (
     resolve_settings,
 )
 from .shaping import RetainItem
+from .shown import ShownMemories
 from .tools import RECALL_TOOL, REFLECT_TOOL, RETAIN_TOOL, TOOL_SPECS, MemoryToolSpec, Operation, select_tools
 from .turns import (
     ConversationLog,
@@ -125,6 +126,7 @@ __all__ = [
     "RetainOutcome",
     "SerializationError",
     "SettingsError",
+    "ShownMemories",
     "Turn",
     "check_template",
     "clean_turn",

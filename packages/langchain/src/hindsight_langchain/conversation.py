@@ -12,13 +12,15 @@ from hindsight_adapter_core import (
     ConversationLog,
     MemoryOperations,
     RecallOutcome,
+    ShownMemories,
     Turn,
+    clean_turn,
     fill_template,
     memory_lines,
     turns_of,
 )
 
-from .messages import Said, query_of, said_in, unsaid
+from .messages import Said, lines_of_memories, query_of, said_in, unsaid
 from .recent import RecentMap
 from .run_context import BankChoice, RunContext
 
@@ -104,10 +106,12 @@ class Moment:
     Attributes:
         conversation: which one.
         said: its genuine turns so far.
+        shown: lines of the memories among its messages.
     """
 
     conversation: Conversation
     said: tuple[Said, ...]
+    shown: tuple[str, ...] = ()
 
     @property
     def bank_id(self) -> str:
@@ -147,6 +151,7 @@ class Conversations:
         self._template = template
         self._known: RecentMap[tuple[str, str], Conversation] = RecentMap()
         self._recalled: RecentMap[TurnKey, str] = RecentMap()
+        self._shown = ShownMemories()
         self._own_document_id = operations.new_log().document_id
 
     def moment(self, messages: Sequence[BaseMessage], run: RunContext, kept: Mapping[str, Any] | None = None) -> Moment:
@@ -162,7 +167,8 @@ class Conversations:
         """
         bank_id = self._bank.of(run)
         said = said_in(messages, [self._template])
-        return Moment(conversation=self._conversation(bank_id, run, kept), said=tuple(said))
+        conversation = self._conversation(bank_id, run, kept)
+        return Moment(conversation=conversation, said=tuple(said), shown=tuple(lines_of_memories(messages)))
 
     def _conversation(self, bank_id: str, run: RunContext, kept: Mapping[str, Any] | None) -> Conversation:
         if kept and kept["bank_id"] == bank_id:
@@ -199,6 +205,7 @@ class Conversations:
     def block(self, moment: Moment, outcome: RecallOutcome, *, limit: int) -> str:
         """The filled template with at most ``limit`` memories; empty when there is nothing new to tell."""
         texts = unsaid(outcome, moment.conversation.log.document_id, [one.turn for one in moment.said])
+        self._shown.add(_place_of(moment), texts[:limit])
         return fill_template(self._template, memory_lines(texts[:limit])) if texts else ""
 
     # -- retain --------------------------------------------------------------------------------------------------
@@ -212,27 +219,41 @@ class Conversations:
         Raises:
             OperationError: a call failed; what was not stored is offered again next time.
         """
-        with _Writing(moment, roles) as writing:
+        with _Writing(moment, roles, recalled := self._read(moment)) as writing:
             if writing.must_look:
                 writing.look(self.operations.documents.text(writing.log.document_id, bank_id=moment.bank_id))
-            self.operations.store_turns(writing.log, writing.turns, bank_id=moment.bank_id, delta=False)
+            self.operations.store_turns(
+                writing.log, writing.turns, bank_id=moment.bank_id, delta=False, recalled=recalled
+            )
 
     async def astore(self, moment: Moment, roles: frozenset[str]) -> None:
         """Async twin of :meth:`store`."""
-        with _Writing(moment, roles) as writing:
+        with _Writing(moment, roles, recalled := self._read(moment)) as writing:
             if writing.must_look:
                 writing.look(await self.operations.documents.atext(writing.log.document_id, bank_id=moment.bank_id))
-            await self.operations.astore_turns(writing.log, writing.turns, bank_id=moment.bank_id, delta=False)
+            await self.operations.astore_turns(
+                writing.log, writing.turns, bank_id=moment.bank_id, delta=False, recalled=recalled
+            )
+
+    def _read(self, moment: Moment) -> tuple[str, ...]:
+        """The memories that the model has read in this conversation."""
+        self._shown.add(_place_of(moment), moment.shown)
+        return self._shown.of(_place_of(moment))
+
+
+def _place_of(moment: Moment) -> tuple[str, str]:
+    return moment.bank_id, moment.conversation.log.document_id
 
 
 class _Writing:
     """Turns on their way to the server; at the end, notes how far they came, also after a failure."""
 
-    def __init__(self, moment: Moment, roles: frozenset[str]) -> None:
+    def __init__(self, moment: Moment, roles: frozenset[str], recalled: Sequence[str]) -> None:
         self._conversation = moment.conversation
+        self._recalled = recalled
         self._said, self._roles = moment.said, roles
         self._wanted = [one for one in moment.said if one.turn.role in roles]
-        self._new = self._conversation.unstored(self._said, roles)
+        self._new = self._unstored()
         self.log = moment.conversation.log
         self._before = self.log.next_index
 
@@ -259,7 +280,12 @@ class _Writing:
         """Take the document's text into account."""
         stored = [turn for turn in turns_of(text) if turn.role in self._roles]
         self._conversation.resume(stored)
-        self._new = self._conversation.unstored(self._said, self._roles)
+        self._new = self._unstored()
+
+    def _unstored(self) -> list[Said]:
+        # Left out here, so that what is written are the first of these when a write fails.
+        new = self._conversation.unstored(self._said, self._roles)
+        return [one for one in new if clean_turn(one.turn, recalled=self._recalled)]
 
     def __enter__(self) -> _Writing:
         if self.must_look:

@@ -155,6 +155,11 @@ def with_leading_memories(messages: Sequence[BaseMessage], block: str) -> list[B
     return [RemoveMessage(id=_REMOVE_ALL), *ordered] if rest else ordered
 
 
+def lines_of_memories(messages: Iterable[BaseMessage]) -> list[str]:
+    """The lines of the memory block among ``messages``, if there is one."""
+    return [line for one in messages if is_memory_message(one) for line in text_of(one).splitlines() if line.strip()]
+
+
 def without_memories(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """A state update that takes the block of an earlier recall away, if there is one."""
     return [RemoveMessage(id=MEMORY_MESSAGE_ID)] if any(map(is_memory_message, messages)) else []

@@ -21,11 +21,13 @@ from hindsight_adapter_core import (
     memory_lines,
     memory_texts,
     open_memory,
+    strip_quoted,
 )
 from hindsight_langchain.failures import failure_note, reworded, told
 from hindsight_langchain.messages import (
     MEMORY_MESSAGE_ID,
     is_memory_message,
+    lines_of_memories,
     messages_in,
     text_of,
     with_leading_memories,
@@ -123,7 +125,9 @@ class _RetainNode(MemoryNode):
 
     def _content(self, state: Any) -> str:
         messages = messages_in(state)
-        return "\n\n".join(text for kind in self._kinds if (text := _newest(messages, kind)))
+        shown = lines_of_memories(messages)
+        said = (strip_quoted(_newest(messages, kind), shown if kind is AIMessage else ()) for kind in self._kinds)
+        return "\n\n".join(text for text in said if text)
 
     def _failed(self, error: HindsightError) -> None:
         failure = told("retain", error, self._operations)

@@ -128,6 +128,7 @@ class HindsightMemoryBlock(Connected, BankFields, BaseMemoryBlock[str]):
                 texts: tuple[str, ...] = ()
             else:
                 texts = conversation.unsaid(outcome, messages)
+                conversation.show(texts)
             conversation.recalled = (query, turn, texts)
         return conversation.recalled[2]
 

@@ -35,6 +35,7 @@ class Conversation:
         self.document_id = document_id
         self.session: Session | None = None
         self.recalled: tuple[str, int, tuple[str, ...]] | None = None
+        self._shown: list[str] = []
         self._lock = threading.Lock()
 
     def begin(self, known: Sequence[Turn], *, template: str) -> None:
@@ -45,7 +46,17 @@ class Conversation:
                 self.document_id = new_document_id(new_session_id())
             log = ConversationLog.named(self.document_id)
             messages = [_as_message(turn) for turn in known]
-            self.session = Session(log, limit=_MESSAGES, template=template, messages=messages, complete=False)
+            session = Session(log, limit=_MESSAGES, template=template, messages=messages, complete=False)
+            session.show(self._shown)
+            self.session = session
+
+    def show(self, texts: Sequence[str]) -> None:
+        """Note that the model reads these memories."""
+        with self._lock:
+            if self.session is None:
+                self._shown = [*self._shown, *texts]
+            else:
+                self.session.show(texts)
 
     def unsaid(self, outcome: RecallOutcome, messages: Sequence[ChatMessage]) -> tuple[str, ...]:
         """The texts of ``outcome`` that ``messages`` do not hold already."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
-from hindsight_adapter_core import ConversationLog, RecalledMemory, RecallOutcome, Turn, clean_turn
+from hindsight_adapter_core import ConversationLog, RecalledMemory, RecallOutcome, ShownMemories, Turn, clean_turn
 
 from .compat import AGENTS_KEEP_THE_QUESTION
 from .messages import already_said, stored_turns, trimmed
@@ -46,6 +46,7 @@ class Session:
         self._complete = complete
         self._messages = trimmed(list(messages), limit)
         self._recalled: dict[str, tuple[str, ...]] = {}
+        self._shown = ShownMemories()
         self._lock = threading.Lock()
 
     @property
@@ -61,7 +62,7 @@ class Session:
             if any(turn.role == "user" for turn in turns):
                 self._recalled.clear()
             self._keep([*self._messages, *messages])
-            self.outbox.put(turns)
+            self.outbox.put(self._genuine(turns))
 
     def replace(self, messages: Sequence[ChatMessage]) -> None:
         """Put other messages in place of those kept, and the turns that were not among them into the outbox.
@@ -79,7 +80,7 @@ class Session:
             self._complete = self._complete and (overlap == len(old) or not self._has_stored())
             self._recalled.clear()
             self._keep(list(messages))
-            self.outbox.put(fresh)
+            self.outbox.put(self._genuine(fresh))
 
     def follow(self, messages: Sequence[ChatMessage], *, dismissed: bool = False) -> None:
         """Put the turns of ``messages`` into the outbox that were not among those kept; for a memory that shows parts.
@@ -100,7 +101,7 @@ class Session:
                 fresh = self.log.unseen(new)
             if fresh or not dismissed:
                 self._keep([*self._messages, *messages] if dismissed else list(messages))
-            self.outbox.put(fresh)
+            self.outbox.put(self._genuine(fresh))
 
     def clear(self) -> None:
         """Forget the messages. What is stored stays stored, and may now be recalled."""
@@ -148,7 +149,16 @@ class Session:
             texts = tuple(one.text for one in outcome.memories if one.text.strip() and not self._holds(one))
             if AGENTS_KEEP_THE_QUESTION or any(message.role == MessageRole.USER for message in self._messages):
                 self._recalled[query] = texts
+        self.show(texts)
         return texts
+
+    def show(self, texts: Iterable[str]) -> None:
+        """Note that the model reads these memories: answers that only repeat them are not stored."""
+        self._shown.add(self.log.document_id, texts)
+
+    def _genuine(self, turns: Sequence[Turn]) -> list[Turn]:
+        shown = self._shown.of(self.log.document_id)
+        return [clean for turn in turns if (clean := clean_turn(turn, recalled=shown)) is not None]
 
     def _holds(self, memory: RecalledMemory) -> bool:
         if memory.document_id != self.log.document_id:

@@ -12,9 +12,11 @@ from typing import Any, TypeVar
 from ..bridge import DRAIN_SECONDS, get_bridge
 from ..errors import HindsightError, SettingsError
 from ..operations import MemoryOperations
+from ..turns import strip_quoted
 from .journal import Task
 from .memory import TaskMemory
 from .options import TaskOptions
+from .snapshot import shown_texts
 from .wording import cut_words
 
 __all__ = ["TaskRun", "TaskRuns"]
@@ -167,7 +169,8 @@ class TaskRuns:
         if run is None:
             return
         if not run.task.closed or run.ends_task:
-            await self._or_none(run.memory.amessage(run.task, answer, role="assistant"))
+            said = strip_quoted(answer, shown_texts(run.snapshot))
+            await self._or_none(run.memory.amessage(run.task, said, role="assistant"))
         if run.ends_task:
             await self._or_none(run.memory.aend(run.task, succeeded=succeeded))
 

@@ -9,7 +9,15 @@ from ..rendering import defused
 from .model import TaskMemoryItem
 from .wording import cut_words, is_chinese, word_count
 
-__all__ = ["HIGH_RELEVANCE", "ITEM_LENGTH", "MEDIUM_RELEVANCE", "SNAPSHOT_CLOSE", "SNAPSHOT_OPEN", "render_snapshot"]
+__all__ = [
+    "HIGH_RELEVANCE",
+    "ITEM_LENGTH",
+    "MEDIUM_RELEVANCE",
+    "SNAPSHOT_CLOSE",
+    "SNAPSHOT_OPEN",
+    "render_snapshot",
+    "shown_texts",
+]
 
 SNAPSHOT_OPEN, SNAPSHOT_CLOSE = "<MEMORY_SNAPSHOT>", "</MEMORY_SNAPSHOT>"
 #: ``relevance_score`` from which an item is called highly, or moderately, relevant; below it is of low relevance.
@@ -19,6 +27,7 @@ ITEM_LENGTH = 200
 
 _LABELS = {True: ("高相关", "中相关", "低相关"), False: ("high relevance", "medium relevance", "low relevance")}
 _FACTS = {True: "关键事实：", False: "Key facts: "}
+_LABEL = re.compile(rf"^(?:\[[^\]]*\] |{_FACTS[True]}|{_FACTS[False]})")
 _OPEN_TASK = {True: "（进行中）", False: " (still open)"}
 
 
@@ -42,6 +51,12 @@ def render_snapshot(items: Iterable[TaskMemoryItem], *, show_dates: bool = False
     """
     blocks = [_item(item, show_dates) for item in items]
     return "\n".join((SNAPSHOT_OPEN, *blocks, SNAPSHOT_CLOSE)) if blocks else ""
+
+
+def shown_texts(snapshot: str) -> list[str]:
+    """The anchors and key facts in a snapshot block, without labels: what a model may repeat of it."""
+    lines = snapshot.splitlines()[1:-1]
+    return [_LABEL.sub("", line) for line in lines]
 
 
 def _item(item: TaskMemoryItem, show_dates: bool) -> str:

@@ -24,6 +24,7 @@ from typing import Any
 
 from ..settings import Deadlines
 from .fake_server import FakeHindsight
+from .real_server import has_server, said_in, serving_process
 
 __all__ = ["AgentContract", "AgentUnderTest", "Reply", "ToolCalls", "lookup"]
 
@@ -56,11 +57,13 @@ class AgentUnderTest:
         ask: one user turn of the running conversation; gives the agent's final answer.
         stream: the same, streamed; gives the pieces put together (or the final answer).
         requests: for each call of the model so far, all the words that it was sent.
+        flush: wait until what is stored in the background has arrived; by default there is no such thing.
     """
 
     ask: Callable[[str], Awaitable[str]]
     stream: Callable[[str], Awaitable[str]]
     requests: Callable[[], list[str]]
+    flush: Callable[[], object] = lambda: None
 
 
 class AgentContract:
@@ -131,6 +134,9 @@ class AgentContract:
         agent = self.agent(("Hello.",), bank_id=_BANK, hindsight_api_url=gone, deadlines=_SHORT)
         assert asyncio.run(_all(agent.ask("Hello there"))) == ["Hello."]
         assert len(agent.requests()) == 1
+        with FakeHindsight(int(gone.rpartition(":")[2])):
+            # What waits for a server is not left behind for the end of the tests.
+            agent.flush()
 
     def test_slow_service(self) -> None:
         with self.serving() as server:
@@ -142,12 +148,31 @@ class AgentContract:
             assert self.stored(server)[-1] == ("assistant", "Hello.")
 
     def test_service_back(self) -> None:
+        if has_server():
+            self._service_killed_and_restarted()
+            return
         with self.serving() as server:
             agent = self.at(server, "One.", "Two.")
             server.fail("retain", status=500)
             server.fail("recall", status=500)
             assert asyncio.run(_each(agent.ask, "first words", "second words")) == ["One.", "Two."]
             assert self.arrived(server, *_TWO_EXCHANGES) == _TWO_EXCHANGES
+
+    def _service_killed_and_restarted(self) -> None:
+        with serving_process() as server:
+            agent = self.agent(("One.", "Two.", "Three."), bank_id=_BANK, hindsight_api_url=server.url)
+
+            async def talk() -> list[str]:
+                said = [await agent.ask("first words")]
+                await asyncio.to_thread(server.kill)
+                said.append(await agent.ask("second words"))
+                await asyncio.to_thread(server.start)
+                return [*said, await agent.ask("third words")]
+
+            assert asyncio.run(talk()) == ["One.", "Two.", "Three."]
+            agent.flush()
+            expected = [*_TWO_EXCHANGES, ("user", "third words"), ("assistant", "Three.")]
+            assert said_in(server.url, _BANK) == expected
 
     def test_retry_after_timeout(self) -> None:
         with self.serving() as server:
@@ -192,6 +217,20 @@ class AgentContract:
             sent = json.dumps(server.items(_BANK))
             assert "once lived" not in sent
             assert len(server.items(_BANK)) == 6
+
+    def test_an_answer_that_repeats_a_memory_is_not_stored_again(self) -> None:
+        fact = "the user once lived in Lisbon"
+        with self.serving() as server:
+            server.remember(_BANK, fact)
+            agent = self.at(server, fact, f"Noted.\n- {fact}", "Sure.")
+            asyncio.run(_each(agent.ask, "where did the user live?", "in Lisbon?", "thanks a lot"))
+            assert self.stored(server)[1:] == [
+                ("user", "where did the user live?"),
+                ("user", "in Lisbon?"),
+                ("assistant", "Noted."),
+                ("user", "thanks a lot"),
+                ("assistant", "Sure."),
+            ]
 
     def test_braces_and_orders_in_memories(self) -> None:
         hostile = (

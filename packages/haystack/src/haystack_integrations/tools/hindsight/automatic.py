@@ -9,7 +9,7 @@ from typing import Any
 
 from haystack.dataclasses import ChatMessage
 
-from hindsight_adapter_core import HindsightError, SettingsError, check_template
+from hindsight_adapter_core import HindsightError, RecallOutcome, SettingsError, check_template
 
 from .conversations import Conversations
 from .messages import DEFAULT_MEMORY_PROMPT, last_user_text, memory_block
@@ -62,7 +62,7 @@ class AutomaticMemory:
         except HindsightError as error:
             self._note(error)
             return None
-        return memory_block(found, self.memory_prompt_template, self.max_recall_results)
+        return self._shown(found, scope)
 
     async def recall_block_async(self, messages: Sequence[ChatMessage], scope: RunScope = _CONFIGURED) -> str | None:
         """Async twin of :meth:`recall_block`."""
@@ -74,6 +74,10 @@ class AutomaticMemory:
         except HindsightError as error:
             self._note(error)
             return None
+        return self._shown(found, scope)
+
+    def _shown(self, found: RecallOutcome, scope: RunScope) -> str | None:
+        self.conversations.show(found.texts[: self.max_recall_results], scope)
         return memory_block(found, self.memory_prompt_template, self.max_recall_results)
 
     def store(self, messages: Sequence[ChatMessage], scope: RunScope = _CONFIGURED) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from haystack.dataclasses import ChatMessage
 
-from hindsight_adapter_core import ConversationLog, ConversationLogs
+from hindsight_adapter_core import ConversationLog, ConversationLogs, ShownMemories
 
 from .messages import turns_of
 from .scope import RunScope, ScopedMemories
@@ -28,6 +28,15 @@ class Conversations:
         document_id = memories.memory.options.retain_document_id
         self._own = ConversationLog.named(document_id) if document_id else memories.memory.new_log()
         self._others = ConversationLogs()
+        self._shown = ShownMemories()
+
+    def show(self, memories: Sequence[str], scope: RunScope) -> None:
+        """Note what the conversation's model reads: answers that only repeat it are not stored.
+
+        Raises:
+            HindsightError: the scope is unusable.
+        """
+        self._shown.add(self._key(scope), memories)
 
     def store(
         self,
@@ -50,7 +59,12 @@ class Conversations:
         """
         memory = self._memories.tagged(scope.tag_names())
         return memory.store_turns(
-            self._log(scope), turns_of(messages), bank_id=scope.bank(), templates=templates, delta=only_new
+            self._log(scope),
+            turns_of(messages),
+            bank_id=scope.bank(),
+            templates=templates,
+            delta=only_new,
+            recalled=self._shown.of(self._key(scope)),
         )
 
     async def store_async(
@@ -64,8 +78,16 @@ class Conversations:
         """Async twin of :meth:`store`."""
         memory = self._memories.tagged(scope.tag_names())
         return await memory.astore_turns(
-            self._log(scope), turns_of(messages), bank_id=scope.bank(), templates=templates, delta=only_new
+            self._log(scope),
+            turns_of(messages),
+            bank_id=scope.bank(),
+            templates=templates,
+            delta=only_new,
+            recalled=self._shown.of(self._key(scope)),
         )
+
+    def _key(self, scope: RunScope) -> tuple[str, str]:
+        return self._memories.memory.settings.bank(scope.bank()), self._log(scope).document_id
 
     def _log(self, scope: RunScope) -> ConversationLog:
         settings = self._memories.memory.settings
