@@ -4,8 +4,11 @@
     python dev.py matrix [--only TEXT]     or     python packages/matrix.py [--only TEXT]
 
 Every cell is a fresh environment. A cell is green when its tests pass and the contract really ran; the last column of
-the table names what went wrong. Also looks at what `pip install` of a package adds to its framework. Exits with 1 when
-a cell is red. Takes about half an hour; --only runs the cells whose names hold TEXT.
+the table names what went wrong. The cells with the newest of everything run all tests. The others run the contract and
+all unit tests, and leave out those of ONCE: the pages, the examples, programs that end or fork, a server that is
+killed, a hundred turns. Those are long and look at our own code and at the server, not at the framework's version.
+Also looks at what `pip install` of a package adds to its framework. Exits with 1 when a cell is red. Takes about half
+an hour; --only runs the cells whose names hold TEXT.
 """
 
 from __future__ import annotations
@@ -49,6 +52,11 @@ class Cell:
     scenarios: int = SCENARIOS
 
     @property
+    def complete(self) -> bool:
+        """Whether all tests run, those of ``ONCE`` among them."""
+        return self.newest and OLDEST_CLIENT not in self.pins
+
+    @property
     def name(self) -> str:
         return f"{self.package}: {', '.join(self.pins) or 'newest'}"
 
@@ -80,6 +88,15 @@ CELLS = (
     ),
     Cell(package="langchain", pins=LANGCHAIN, newest=True, scenarios=3 * SCENARIOS),
     Cell(package="langchain", pins=(*LANGCHAIN, OLDEST_CLIENT), newest=True, scenarios=3 * SCENARIOS),
+)
+#: Test files that only the cells with the newest of everything run, as the text above says.
+ONCE = (
+    "test_docs.py",
+    "test_readme.py",
+    "test_example.py",
+    "test_durability.py",
+    "test_processes.py",
+    "test_real_server.py",
 )
 #: What only the tests of a package need.
 TEST_NEEDS = {
@@ -170,6 +187,9 @@ def run_cell(cell: Cell, folder: Path) -> Outcome:
             f"--junitxml={report}",
         ]
         pytest += ["-p", "no:cacheprovider", *([] if cell.newest else ["-W", "default"])]
+        if not cell.complete:
+            tests = ROOT / "packages" / cell.package / "tests"
+            pytest += [f"--ignore={tests / name}" for name in ONCE]
         printed = command(pytest, seconds=CELL_SECONDS, ok=(0, 1))
     except StepFailed as error:
         return Outcome(name=cell.name, seconds=time.monotonic() - began, problem=str(error))
