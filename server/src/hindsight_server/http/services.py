@@ -95,6 +95,7 @@ class Services:
         await self.store.open()
         try:
             loading = asyncio.get_running_loop().call_later(_MODEL_DELAY_SECONDS, self.embedder.start)
+            preparing = asyncio.create_task(self._prepare_models(), name="models")
             await self.transfers.sweep()
             await self.attached.start()
             await self.jobs.start()
@@ -106,6 +107,8 @@ class Services:
                 yield
             finally:
                 loading.cancel()
+                preparing.cancel()
+                await asyncio.gather(preparing, return_exceptions=True)
                 await self.consolidator.stop()
                 await self.schedules.stop()
                 await self.repair.stop()
@@ -116,6 +119,12 @@ class Services:
                 await self.request_log.close()
         finally:
             await self.store.close()
+
+    async def _prepare_models(self) -> None:
+        """Load the libraries of language models, once the server answers; the first question tells of a failure."""
+        if self.models.every():
+            await asyncio.sleep(_MODEL_DELAY_SECONDS)
+            await self.models.prepare()
 
 
 def services(request: Request) -> Services:

@@ -54,6 +54,9 @@ class ScriptedProvider:
         text = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
         return ChatReply(text=text, usage=Usage(input_tokens=10, output_tokens=5))
 
+    async def prepare(self) -> None:
+        """Nothing is loaded."""
+
     async def close(self) -> None:
         """Nothing is held."""
 

@@ -191,3 +191,11 @@ def test_a_missing_library_is_named_with_its_remedy(wanted: Api, monkeypatch: py
     monkeypatch.setattr("hindsight_server.adapters.llm.find_spec", lambda _: None)
     with pytest.raises(ModelRefused, match=rf"pip install 'hindsight-server\[{wanted}\]'"):
         make_provider(Endpoint(provider=wanted, api=wanted, model="x", base_url="http://localhost"))
+
+
+async def test_getting_ready_sends_nothing(api: Api) -> None:
+    with ModelServer(["Oslo."]) as server:
+        async with opened(api, server.url) as provider:
+            await provider.prepare()
+            assert server.questions == []
+            assert (await provider.chat(ChatRequest(messages=ASKED))).text == "Oslo."

@@ -65,3 +65,9 @@ async def test_a_turn_with_tools() -> None:
     assert turn.requests[0].arguments == {"query": "Ann"}
     assert turn.message.tool_requests == turn.requests
     assert (await model.tool_turn(ASKED, tools, about=ABOUT)).text == "Prose."
+
+
+async def test_half_a_character_is_not_sent() -> None:
+    provider = ScriptedProvider(["Oslo."])
+    await LanguageModel(provider).complete([Message(role="user", text="Where is \ud83d Ann?")], about=ABOUT)
+    assert provider.requests[0].messages[0].text == "Where is  Ann?"

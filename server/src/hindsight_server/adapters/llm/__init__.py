@@ -10,8 +10,6 @@ from hindsight_server.ports.llm import ChatProvider
 
 __all__ = ["Endpoint", "make_provider"]
 
-_LIBRARIES = {"openai": "aiohttp", "anthropic": "anthropic"}
-
 
 def make_provider(endpoint: Endpoint) -> ChatProvider:
     """What speaks to an endpoint. Its library is imported at the first question; nothing is sent before.
@@ -19,10 +17,9 @@ def make_provider(endpoint: Endpoint) -> ChatProvider:
     Raises:
         ModelRefused: the library of the endpoint's wire format is not installed; the message says how to get it.
     """
-    library = _LIBRARIES[endpoint.api]
-    if find_spec(library) is None:
+    if find_spec(endpoint.api) is None:
         raise ModelRefused(
-            f"The package '{library}' is not installed, and provider '{endpoint.provider}' needs it: "
+            f"The package '{endpoint.api}' is not installed, and provider '{endpoint.provider}' needs it: "
             f"pip install 'hindsight-server[{endpoint.api}]'"
         )
     if endpoint.api == "anthropic":

@@ -48,6 +48,9 @@ class AnthropicProvider:
             raise ModelRefused(f"{self._endpoint.name} answers with something else than Anthropic's API.")
         return read_reply(body, request, self._endpoint.name)
 
+    async def prepare(self) -> None:
+        await self._opened()
+
     async def close(self) -> None:
         if self._client is not None:
             await self._client.close()

@@ -8,7 +8,7 @@ from typing import Literal
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 # They write addresses (with the keys in them) and, at level debug, whole questions.
-_TALKATIVE = ("aiohttp", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2")
+_TALKATIVE = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,21 +1,9 @@
-"""Any server of OpenAI's chat completions, through aiohttp.
-
-OpenAI's own library takes six times the processor time for a question and over a second to be imported, and nothing of
-what it does beyond sending is wanted here.
-"""
+"""Any server of OpenAI's chat completions, through the openai library."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
-import os
-import ssl
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit, urlunsplit
-from urllib.request import getproxies, proxy_bypass
-
-import orjson
 
 from hindsight_server.adapters.llm.dialect import Dialect, simpler
 from hindsight_server.adapters.llm.endpoint import Endpoint, quiet_libraries
@@ -26,12 +14,11 @@ from hindsight_server.domain.errors import ModelRefused, ModelTimedOut, ModelUna
 from hindsight_server.ports.llm import ChatReply, ChatRequest
 
 if TYPE_CHECKING:
-    import aiohttp
+    import openai
 
 _PATH = "/chat/completions"
 _MOST_TRIES = 8
 _CONNECT_SECONDS = 10.0
-_IDLE_SECONDS = 15.0  # that a connection is kept; servers and what stands between close theirs after some more
 
 
 class OpenAiProvider:
@@ -41,15 +28,14 @@ class OpenAiProvider:
     it, and remembered.
 
     Args:
-        endpoint: where it is. Of the environment only proxies and ``SSL_CERT_FILE`` are heeded.
+        endpoint: where it is. None of the library's own environment variables is heeded: their key belongs elsewhere.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         own = endpoint.host == "https://api.openai.com"
         self._dialect = Dialect("max_completion_tokens" if own else "max_tokens")
-        self._client: aiohttp.ClientSession | None = None
-        self._url = _address(endpoint)
+        self._client: openai.AsyncOpenAI | None = None
         self._opening = asyncio.Lock()
 
     @property
@@ -64,11 +50,14 @@ class OpenAiProvider:
         client = await self._opened()
         return await self._ask(client, request)
 
+    async def prepare(self) -> None:
+        await self._opened()
+
     async def close(self) -> None:
         if self._client is not None:
             await self._client.close()
 
-    async def _ask(self, client: aiohttp.ClientSession, request: ChatRequest) -> ChatReply:
+    async def _ask(self, client: openai.AsyncOpenAI, request: ChatRequest) -> ChatReply:
         """Put the question, in a simpler manner each time it is not understood."""
         manner, first = self._dialect.manner(request), None
         for _ in range(_MOST_TRIES):
@@ -102,76 +91,40 @@ class OpenAiProvider:
         return read_reply(body, self._endpoint.name)
 
     async def _post(
-        self, client: aiohttp.ClientSession, body: dict[str, Any], request: ChatRequest
+        self, client: openai.AsyncOpenAI, body: dict[str, Any], request: ChatRequest
     ) -> tuple[int, dict[str, str], Any]:
         """Status, headers and decoded body. Raises ModelUnavailable when there is no answer."""
-        import aiohttp
+        import httpx
+        import openai
 
-        limit = aiohttp.ClientTimeout(total=request.timeout_seconds, sock_connect=_CONNECT_SECONDS)
+        limit = httpx.Timeout(request.timeout_seconds, connect=_CONNECT_SECONDS)
         try:
-            async with client.post(self._url, data=_encoded(body), timeout=limit, allow_redirects=False) as answer:
-                headers = {name.lower(): value for name, value in answer.headers.items()}
-                return answer.status, headers, decoded(await answer.read())
-        except TimeoutError:
+            answer = await client.post(_PATH, cast_to=httpx.Response, body=body, options={"timeout": limit})
+        except openai.APIStatusError as error:
+            answer = error.response
+        except openai.APITimeoutError:
             raise ModelTimedOut(f"{self._endpoint.name} did not answer in time.") from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            cause = type(error).__name__
+        except (openai.APIConnectionError, httpx.HTTPError) as error:
+            cause = type(error.__cause__ or error).__name__
             raise ModelUnavailable(f"{self._endpoint.name} can't be reached ({cause}).") from None
+        return answer.status_code, dict(answer.headers), decoded(answer.content)
 
-    async def _opened(self) -> aiohttp.ClientSession:
-        if self._client is None:
-            async with self._opening:
-                if self._client is None:
-                    secured = await asyncio.to_thread(_loaded)
-                    self._client = self._open(secured)
-        return self._client
+    async def _opened(self) -> openai.AsyncOpenAI:
+        async with self._opening:
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._open)
+            return self._client
 
-    def _open(self, secured: ssl.SSLContext) -> aiohttp.ClientSession:
-        import aiohttp
+    def _open(self) -> openai.AsyncOpenAI:
+        import openai
 
         quiet_libraries()
-        return aiohttp.ClientSession(
-            headers={"content-type": "application/json", "authorization": _authorization(self._endpoint)},
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS, ssl=secured),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            proxy=_proxy(self._url),
+        client = openai.AsyncOpenAI(
+            api_key=self._endpoint.key or "none",
+            base_url=self._endpoint.path_url,
+            default_query=self._endpoint.query,
+            max_retries=0,  # they are counted and logged by the engine
+            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
         )
-
-
-def _encoded(body: dict[str, Any]) -> bytes:
-    try:
-        return orjson.dumps(body)
-    except orjson.JSONEncodeError:  # half of a character, or a number that is longer than its library takes
-        return json.dumps(body).encode()
-
-
-def _loaded() -> ssl.SSLContext:
-    """What takes long the first time: the library, and the certificates, which not every system has."""
-    import aiohttp  # noqa: F401
-    import certifi
-
-    return ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or certifi.where())
-
-
-def _address(endpoint: Endpoint) -> str:
-    """Where questions go, with the query of the address; a name and password in it are sent as a header."""
-    parts = urlsplit(endpoint.base_url)
-    place = parts.netloc.rpartition("@")[2]
-    return urlunsplit((parts.scheme, place, parts.path.rstrip("/") + _PATH, parts.query, ""))
-
-
-def _authorization(endpoint: Endpoint) -> str:
-    parts = urlsplit(endpoint.base_url)
-    if parts.username is None:
-        return f"Bearer {endpoint.key or 'none'}"
-    both = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return f"Basic {base64.b64encode(both.encode()).decode()}"
-
-
-def _proxy(address: str) -> str | None:
-    """The proxy that the environment names for an address."""
-    parts = urlsplit(address)
-    if not parts.hostname or proxy_bypass(parts.netloc):
-        return None
-    proxies = getproxies()
-    return proxies.get(parts.scheme) or proxies.get("all")
+        client.organization = client.project = None
+        return client

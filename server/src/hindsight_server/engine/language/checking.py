@@ -21,6 +21,12 @@ _MOST_PROBLEMS = 5
 _LONGEST = 200
 
 
+def load_library() -> None:
+    """Import the checking library, which takes a moment."""
+    import jsonschema  # noqa: F401
+    import referencing  # noqa: F401
+
+
 def check_schema(schema: Any, field: str) -> None:
     """Raises InvalidInput when a schema that a client gives is none, or not one of an object.
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from hindsight_server.domain.errors import AnswerTooLong, BadModelAnswer, ModelError, ModelTimedOut, ModelUnavailable
-from hindsight_server.engine.language.checking import problems, pruned
+from hindsight_server.domain.text import clean_text
+from hindsight_server.engine.language.checking import load_library, problems, pruned
 from hindsight_server.engine.language.reading import (
     has_reasoning,
     json_objects,
@@ -140,6 +141,11 @@ class LanguageModel:
         message = Message(role="assistant", text=text, tool_requests=requests)
         return ToolTurn(text=text, requests=requests, message=message, usage=reply.usage, truncated=reply.truncated)
 
+    async def prepare(self) -> None:
+        """Load in threads what the first question and its answer need, so that they need not wait for it."""
+        await self._provider.prepare()
+        await asyncio.to_thread(load_library)
+
     async def close(self) -> None:
         await self._provider.close()
 
@@ -147,7 +153,7 @@ class LanguageModel:
         options = self._options
         limits = [limit for limit in (max_tokens, options.max_tokens) if limit]
         return ChatRequest(
-            messages=tuple(messages),
+            messages=tuple(replace(message, text=clean_text(message.text)) for message in messages),
             max_tokens=min(limits, default=None),
             temperature=options.temperature,
             timeout_seconds=options.timeout_seconds,

@@ -136,8 +136,17 @@ class Models:
     consolidation: LanguageModel | None = None
     vision: LanguageModel | None = None
 
+    def every(self) -> list[LanguageModel]:
+        """Each model once, whatever it does."""
+        models = (self.retain, self.reflect, self.consolidation, self.vision)
+        return list({id(model): model for model in models if model is not None}.values())
+
+    async def prepare(self) -> None:
+        """Load what first questions need; nothing is sent, and nothing is loaded where there is no model."""
+        for model in self.every():
+            await model.prepare()
+
     async def close(self) -> None:
         """Close every model; one that does several kinds of work once."""
-        models = {id(model): model for model in (self.retain, self.reflect, self.consolidation, self.vision) if model}
-        for model in models.values():
+        for model in self.every():
             await model.close()
