@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Protocol
 
 from hindsight_server.domain.errors import EmbeddingUnavailable
+from hindsight_server.domain.model import FactType
 from hindsight_server.ports.analyzer import TextAnalyzer
 from hindsight_server.ports.embedder import Embedder, Encoding
 
@@ -33,6 +34,9 @@ class Indexable(Protocol):
 
     @property
     def text(self) -> str: ...
+
+    @property
+    def fact_type(self) -> FactType: ...
 
     @property
     def speaker(self) -> str | None: ...
@@ -53,10 +57,11 @@ class IndexedWords:
 def indexed_text(fact: Indexable) -> str:
     """What is tokenized into index terms: ``Ann (7 May 2023): words``, ``words`` dated likewise when nobody speaks.
 
-    Text in Chinese or Japanese gets its date in that form (``2023年5月7日``).
+    Text in Chinese or Japanese gets its date in that form (``2023年5月7日``). An observation is found by its words
+    alone: the day on which the last of its facts was said tells little of it.
     """
     words, speaker, said = fact.text, fact.speaker, fact.mentioned_at
-    if said is None:
+    if said is None or fact.fact_type is FactType.OBSERVATION:
         return words
     if _HAN_OR_KANA.search(words):
         date = f"{said.year}年{said.month}月{said.day}日"

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from hindsight_server.domain.directives import Directive
 from hindsight_server.domain.model import FactState, FactType
 from hindsight_server.ports.embedder import Encoding
+from hindsight_server.ports.observations import ObservationVersion, Source
 from hindsight_server.ports.records import Operation
 
 
@@ -86,10 +87,20 @@ class NamePair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TransferConsolidation:
+    """How far a fact is consolidated: the scopes gone through and whether that failed, and when it was done in all."""
+
+    passes: tuple[tuple[tuple[str, ...], bool], ...] = ()
+    done_at: datetime | None = None
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TransferFact:
     """A fact. `chunk` is the place of its chunk (part, position), `place` that of its words in it (start, length).
 
     `attachments` are the ids of those that it was drawn from; the sources of its document's parts describe them.
+    `causes` are the ids of facts that are stated to be its causes. `consolidation` comes with the observations only.
     """
 
     fact_id: str
@@ -122,6 +133,22 @@ class TransferFact:
     edited_at: datetime | None
     fold: int
     attachments: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()
+    consolidation: TransferConsolidation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferObservation:
+    """An observation: what it says as a fact of no document, what it rests on, and what it said before.
+
+    It comes with a whole bank only.
+    """
+
+    fact: TransferFact
+    scope: tuple[str, ...]
+    version: int
+    sources: tuple[Source, ...]
+    history: tuple[ObservationVersion, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,9 +207,11 @@ class TransferNode:
     updated_at: datetime
 
 
-TransferRecord = TransferBank | TransferDocument | TransferFact | TransferNames | TransferModel | TransferNode
-"""In this order: one bank, its documents, its facts from the oldest on, one of names, mental models, the tree (folders
-before what is in them).
+TransferRecord = (
+    TransferBank | TransferDocument | TransferFact | TransferObservation | TransferNames | TransferModel | TransferNode
+)
+"""In this order: one bank, its documents, its facts from the oldest on, its observations, one of names, mental models,
+the tree (folders before what is in them).
 """
 
 
@@ -195,6 +224,14 @@ class ReadyFact:
     length: int
     tokens: int
     encoding: Encoding | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyObservation:
+    """An observation to be stored; `fact` is what it says."""
+
+    observation: TransferObservation
+    fact: ReadyFact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +255,7 @@ class TransferWrite:
         bank_id: where everything goes; the bank is created when it is not there.
         fresh: Conflict is raised when the bank holds anything already.
         conflict: what becomes of a document whose id is taken: ``skip``, ``replace`` or ``new-id``.
+        observations: those that rest on a fact which is not stored are left out, and what they rested on waits anew.
         models, nodes: those whose ids are taken are left out; what is to be refreshed is queued.
         bank: settings to take over; None leaves them.
         finishes: the job, which is completed in the same transaction; Conflict is raised when it was cancelled, and
@@ -229,6 +267,7 @@ class TransferWrite:
     now: datetime
     documents: tuple[TransferDocument, ...] = ()
     facts: tuple[ReadyFact, ...] = ()
+    observations: tuple[ReadyObservation, ...] = ()
     names: TransferNames = field(default_factory=TransferNames)
     models: tuple[TransferModel, ...] = ()
     nodes: tuple[TransferNode, ...] = ()

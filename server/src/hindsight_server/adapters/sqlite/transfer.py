@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import apsw
@@ -14,6 +16,7 @@ from hindsight_server.adapters.sqlite.directives import read_directives
 from hindsight_server.adapters.sqlite.queries import all_rows, one_row
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.transfer_models import read_models
+from hindsight_server.adapters.sqlite.transfer_observations import read_consolidation, read_observations
 from hindsight_server.adapters.sqlite.values import from_json, from_micros, moment, to_json
 from hindsight_server.domain.directives import in_order
 from hindsight_server.domain.errors import NotFound
@@ -45,7 +48,10 @@ def read_transfer(
     bank = get_bank(connection, bank_id)
     rules = tuple(in_order(read_directives(connection, bank_id, False)))
     take(TransferBank(bank_id=bank_id, name=bank.name, config=bank.config, directives=rules))
-    wanted = {"bank_id": bank_id, "document_ids": None if document_ids is None else to_json(list(document_ids))}
+    ids = None if document_ids is None else to_json(list(dict.fromkeys(document_ids)))
+    wanted = {"bank_id": bank_id, "document_ids": ids}
+    some = {"bank_id": bank_id} if ids is None else wanted
+    suffix = "" if ids is None else "_of"  # the queries of a few documents go by their index
     rows = all_rows(connection, "transfer.documents", wanted)
     missing = set(document_ids or ()) - {row[0] for row in rows}
     if missing:
@@ -54,10 +60,18 @@ def read_transfer(
     for row in rows:
         take(_document(connection, bank_id, row, chunks))
     drawn = drawn_in(connection, bank_id)
-    for row in connection.execute(sql("transfer.facts"), wanted):
+    causes = _causes(all_rows(connection, f"transfer.causes{suffix}", some))
+    consolidation = read_consolidation(connection, bank_id) if document_ids is None else {}
+    for row in connection.execute(sql(f"transfer.facts{suffix}"), some):
         fact = _fact(connection, bank_id, row, chunks)
-        take(replace(fact, attachments=drawn[fact.fact_id]) if fact.fact_id in drawn else fact)
+        more: dict[str, Any] = {}
+        for name, held in (("attachments", drawn), ("causes", causes), ("consolidation", consolidation)):
+            if fact.fact_id in held:
+                more[name] = held[fact.fact_id]
+        take(replace(fact, **more) if more else fact)
     if document_ids is None:
+        for observation in read_observations(connection, bank_id, partial(_fact, connection, bank_id, chunks=chunks)):
+            take(observation)
         take(_names(connection, bank_id))
     read_models(connection, bank_id, take)
 
@@ -135,6 +149,13 @@ def _fact(connection: apsw.Connection, bank_id: str, row: tuple[Any, ...], chunk
         edited_at=from_micros(row[27]),
         fold=row[28],
     )
+
+
+def _causes(rows: Sequence[tuple[Any, ...]]) -> dict[str, tuple[str, ...]]:
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for fact_id, cause_id in rows:
+        found[fact_id].append(cause_id)
+    return {fact_id: tuple(causes) for fact_id, causes in found.items()}
 
 
 def _mentions(connection: apsw.Connection, bank_id: str, seq: int, numbers: str) -> tuple[TransferMention, ...]:

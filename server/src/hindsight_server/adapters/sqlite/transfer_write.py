@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 import apsw
@@ -21,6 +21,7 @@ from hindsight_server.adapters.sqlite.session import BankSession, micros_of
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.transfer import holds_anything
 from hindsight_server.adapters.sqlite.transfer_models import write_models
+from hindsight_server.adapters.sqlite.transfer_observations import write_consolidation, write_observation
 from hindsight_server.adapters.sqlite.values import to_json, to_micros
 from hindsight_server.domain.errors import Conflict, InvalidInput, NotFound
 from hindsight_server.domain.ids import chunk_id, new_id
@@ -85,11 +86,12 @@ class _Writing:
         for document in self.wanted.documents:
             self._document(document)
         taken = [ready for ready in self.wanted.facts if ready.fact.document_id in self.renamed]
-        self._facts(taken)
+        ids = self._facts(taken, {})
+        observations = self._observations(taken, ids)
         self._names(self.wanted.names)
         self.session.save(documents=bool(self.renamed))
         models = write_models(self.session.connection, self.wanted)
-        observations = sum(ready.fact.fact_type is FactType.OBSERVATION for ready in taken)
+        observations += sum(ready.fact.fact_type is FactType.OBSERVATION for ready in taken)
         return replace(
             self.counts, facts_imported=len(taken), observations_imported=observations, mental_models_imported=models
         )
@@ -144,12 +146,32 @@ class _Writing:
             rows.append((*key, *place, int(chunk.complete), micros_of(chunk.created_at), chunk.text))
         connection.executemany(sql("documents.insert_chunk"), rows)
 
-    def _facts(self, facts: list[ReadyFact]) -> None:
+    def _observations(self, taken: list[ReadyFact], ids: dict[str, str]) -> int:
+        """Store the observations all of whose sources are stored; how many. Facts wait for what is not."""
+        kept, anew = [], set()
+        for one in self.wanted.observations:
+            sources = [source.fact_id for source in one.observation.sources]
+            if all(fact_id in ids for fact_id in sources):
+                kept.append(one)
+            else:
+                anew.update(sources)
+        if kept:
+            values = {"bank_id": self.session.bank_id, "now": self.session.now}
+            self.session.connection.execute(sql("observations.insert_document"), values)
+            ids = self._facts([one.fact for one in kept], ids)
+        for one in kept:
+            write_observation(self.session, one.observation, ids)
+        facts = [ready.fact for ready in taken]
+        write_consolidation(self.session, [fact for fact in facts if fact.fact_id not in anew], ids)
+        return len(kept)
+
+    def _facts(self, facts: list[ReadyFact], ids: dict[str, str]) -> dict[str, str]:
+        """Store facts; the ids that they and those before them have here."""
         session = self.session
-        ids = {ready.fact.fact_id: self._free_id(ready.fact.fact_id) for ready in facts}
+        ids = {**ids, **{ready.fact.fact_id: self._free_id(ready.fact.fact_id) for ready in facts}}
         numbers = EntityNumbers(session)
         first = session.take_seqs(0).start
-        insert_facts(session, [self._new(ready, ids[ready.fact.fact_id], numbers) for ready in facts])
+        insert_facts(session, [self._new(ready, ids, numbers) for ready in facts])
         numbered = list(enumerate(facts, start=first))
         session.connection.executemany(
             sql("transfer.restore_fact"),
@@ -162,12 +184,13 @@ class _Writing:
         remove_postings(session.connection, session.bank_id, [(seq, dict(terms)) for seq, terms in retired])
         session.fact_count -= len(retired)
         self._recount({mention.name for ready in facts for mention in ready.fact.mentions})
+        return ids
 
     def _free_id(self, fact_id: str) -> str:
         taken = one_row(self.session.connection, "transfer.fact_of_id", (self.session.bank_id, fact_id))
         return fact_id if taken is None else new_id()
 
-    def _new(self, ready: ReadyFact, fact_id: str, numbers: EntityNumbers) -> NewFact:
+    def _new(self, ready: ReadyFact, ids: Mapping[str, str], numbers: EntityNumbers) -> NewFact:
         fact = ready.fact
         extracted = ExtractedFact(
             text=fact.text,
@@ -182,7 +205,7 @@ class _Writing:
             has_time_expression=fact.has_time_expression,
         )
         written = FactWrite(
-            fact_id=fact_id,
+            fact_id=ids[fact.fact_id],
             extracted=extracted,
             terms=ready.terms,
             length=ready.length,
@@ -190,10 +213,11 @@ class _Writing:
             encoding=ready.encoding,
             session=fact.session,
             fold=fact.fold,
+            causes=tuple(ids[cause] for cause in fact.causes if cause in ids),
         )
         return NewFact(
             write=written,
-            document_id=self.renamed[fact.document_id],
+            document_id=self.renamed.get(fact.document_id, ""),
             chunk_id=None if fact.chunk is None else self.chunk_ids.get((fact.document_id, *fact.chunk)),
             first_turn=0,
             context=fact.context,

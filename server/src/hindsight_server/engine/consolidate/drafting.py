@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -139,8 +139,7 @@ class Drafter:
             mentioned_at=max((fact.mentioned_at for fact in told if fact.mentioned_at), default=None),
             entities=_entities(draft.text, told),
         )
-        # Found by its words alone: the day on which the last of its facts was said tells little of it.
-        words = self._indexer.words(replace(extracted, mentioned_at=None))
+        words = self._indexer.words(extracted)
         return ObservationWrite(
             fact=FactWrite(
                 fact_id=new_id() if before is None else before.fact.fact_id,

@@ -12,13 +12,13 @@ from hindsight_server.domain.defence.events import SecurityEvent
 from hindsight_server.domain.defence.policy import Detector, Policy
 from hindsight_server.domain.errors import BankNotFound
 from hindsight_server.engine.defence.defender import Defender, check_immutable, check_one_size
-from hindsight_server.engine.defence.imports import Imported, mapped_document, mapped_names
+from hindsight_server.engine.defence.imports import Imported, mapped_document, mapped_names, mapped_observation
 from hindsight_server.engine.defence.scanning import Scanner
 from hindsight_server.engine.defence.verdicts import Subject, Verdict
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.detector import SensitiveDetector
 from hindsight_server.ports.store import Store
-from hindsight_server.ports.transfer import TransferDocument, TransferFact, TransferNames
+from hindsight_server.ports.transfer import TransferDocument, TransferFact, TransferNames, TransferObservation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,7 @@ class Incoming:
     documents: tuple[TransferDocument, ...]
     facts: tuple[TransferFact, ...]
     names: TransferNames
+    observations: tuple[TransferObservation, ...] = ()
 
 
 class ImportDefender:
@@ -90,7 +91,8 @@ class ImportDefender:
         names, _ = scanner.scan(lambda change: mapped_names(incoming.names, change))
         # In the order of the archive: the oldest come first.
         facts_kept = tuple(kept[fact.fact_id] for fact in incoming.facts if fact.fact_id in kept)
-        return Incoming(documents=tuple(documents), facts=facts_kept, names=names), events
+        observations = tuple(one for one in incoming.observations if scanner.idle or _clean(scanner, one))
+        return Incoming(documents=tuple(documents), facts=facts_kept, names=names, observations=observations), events
 
     def _document(self, policy: Policy, scanner: Scanner, imported: Imported) -> tuple[Any, Verdict]:
         document = imported[0]
@@ -103,3 +105,9 @@ class ImportDefender:
             for part in document.parts:
                 check_one_size(rule, part.text, verdict)
         return changed, verdict
+
+
+def _clean(scanner: Scanner, observation: TransferObservation) -> bool:
+    """Whether nothing is found in an observation; else it is drawn anew from its facts."""
+    _, scan = scanner.scan(lambda change: mapped_observation(observation, change))
+    return not scan.seen

@@ -15,6 +15,7 @@ from hindsight_server.ports.transfer import (
     TransferFact,
     TransferMention,
     TransferNames,
+    TransferObservation,
     TransferPart,
 )
 
@@ -50,6 +51,17 @@ def mapped_document(imported: Imported, change: Change) -> Imported:
 def mapped_names(names: TransferNames, change: Change) -> TransferNames:
     """What users said of names, without those that change."""
     return replace(names, pairs=_pairs(names.pairs, change), given=_mentions(names.given, change))
+
+
+def mapped_observation(given: TransferObservation, change: Change) -> TransferObservation:
+    """An observation with each of its texts changed."""
+    return replace(
+        given,
+        fact=_fact(given.fact, given.fact.document_id, change),
+        scope=mapped_tags(given.scope, change),
+        sources=tuple(replace(one, quote=change(one.quote, "", "text")) for one in given.sources),
+        history=tuple(replace(one, text=change(one.text, "", "text")) for one in given.history),
+    )
 
 
 def _part(part: TransferPart, change: Change) -> TransferPart:

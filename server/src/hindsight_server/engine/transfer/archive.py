@@ -1,9 +1,9 @@
 """The archive: a ZIP file of a manifest and of JSON lines.
 
 ``manifest.json`` names the format and, for each other file, its size, its number of lines and its SHA-256. The others
-are ``bank.json``, ``documents.jsonl``, ``facts.jsonl`` (the oldest first), ``names.json``, ``mental_models.jsonl`` and
-``knowledge.jsonl``. Vectors are in none: they belong to a model, and are made again where the archive is taken in. The
-bytes of attachments are files of their own, ``blobs/SHA-256``.
+are ``bank.json``, ``documents.jsonl``, ``facts.jsonl`` (the oldest first), ``observations.jsonl``, ``names.json``,
+``mental_models.jsonl`` and ``knowledge.jsonl``. Vectors are in none: they belong to a model, and are made again where
+the archive is taken in. The bytes of attachments are files of their own, ``blobs/SHA-256``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from hindsight_server.domain.attachments import from_untrusted
 from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.domain.model import FactType
 from hindsight_server.engine.transfer.types import TransferLimits
+from hindsight_server.ports.observations import MOST_VERSIONS
 from hindsight_server.ports.transfer import (
     TransferBank,
     TransferDocument,
@@ -31,6 +33,7 @@ from hindsight_server.ports.transfer import (
     TransferModel,
     TransferNames,
     TransferNode,
+    TransferObservation,
     TransferRecord,
 )
 
@@ -38,8 +41,8 @@ FORMAT = "hindsight-archive"
 VERSION = 1
 MANIFEST = "manifest.json"
 _BANK, _DOCUMENTS, _FACTS, _NAMES = "bank.json", "documents.jsonl", "facts.jsonl", "names.json"
-_MODELS, _NODES = "mental_models.jsonl", "knowledge.jsonl"
-_FILES = (_BANK, _DOCUMENTS, _FACTS, _NAMES, _MODELS, _NODES)
+_OBSERVATIONS, _MODELS, _NODES = "observations.jsonl", "mental_models.jsonl", "knowledge.jsonl"
+_FILES = (_BANK, _DOCUMENTS, _FACTS, _OBSERVATIONS, _NAMES, _MODELS, _NODES)
 _BLOBS = "blobs/"
 _BLOB = re.compile(r"blobs/[0-9a-f]{64}")
 _FREE_BYTES = 1 << 20
@@ -51,6 +54,7 @@ _KINDS: dict[type, str] = {
     TransferBank: _BANK,
     TransferDocument: _DOCUMENTS,
     TransferFact: _FACTS,
+    TransferObservation: _OBSERVATIONS,
     TransferNames: _NAMES,
     TransferModel: _MODELS,
     TransferNode: _NODES,
@@ -68,6 +72,7 @@ class Archive:
     bank: TransferBank | None = None
     documents: list[TransferDocument] = field(default_factory=list)
     facts: list[TransferFact] = field(default_factory=list)
+    observations: list[TransferObservation] = field(default_factory=list)
     names: TransferNames = field(default_factory=TransferNames)
     models: list[TransferModel] = field(default_factory=list)
     nodes: list[TransferNode] = field(default_factory=list)
@@ -90,7 +95,7 @@ class ArchiveWriter:
         self._name = ""
         self._open: Any = None
         self._digest = hashlib.sha256()
-        self.counts = {"documents": 0, "facts": 0}
+        self.counts = {"documents": 0, "facts": 0, "observations": 0}
 
     def add(self, record: TransferRecord) -> None:
         """Append one record."""
@@ -106,7 +111,7 @@ class ArchiveWriter:
         held = self._files[name]
         held["bytes"] += len(line)
         held["lines"] += 1
-        if name in (_DOCUMENTS, _FACTS):
+        if name in (_DOCUMENTS, _FACTS, _OBSERVATIONS):
             self.counts[name.removesuffix(".jsonl")] += 1
 
     def add_blob(self, digest: str, data: bytes) -> None:
@@ -241,6 +246,8 @@ def _put(archive: Archive, record: TransferRecord) -> None:
         archive.documents.append(record)
     elif isinstance(record, TransferFact):
         archive.facts.append(record)
+    elif isinstance(record, TransferObservation):
+        archive.observations.append(record)
     elif isinstance(record, TransferModel):
         archive.models.append(record)
     elif isinstance(record, TransferNode):
@@ -260,10 +267,11 @@ def _check(archive: Archive) -> None:
                 from_untrusted(part.source.get("attachments", ()))
     except ValueError as error:
         raise _bad(f"of document '{document.document_id[:80]}', {error}") from None
-    facts = {fact.fact_id for fact in archive.facts}
-    if len(facts) < len(archive.facts) or not all(one.strip() for one in facts):
+    memories = [*archive.facts, *(one.fact for one in archive.observations)]
+    facts = {fact.fact_id for fact in memories}
+    if len(facts) < len(memories) or not all(one.strip() for one in facts):
         raise _bad("two of its memories have one id, or one has none")
-    blank = next((fact for fact in archive.facts if not fact.text.strip()), None)
+    blank = next((fact for fact in memories if not fact.text.strip()), None)
     if blank is not None:
         raise _bad(f"memory '{blank.fact_id[:80]}' has no text")
     if any(len(one) > _LONGEST_ID for one in (*documents, *facts)):
@@ -271,13 +279,28 @@ def _check(archive: Archive) -> None:
     lost = next((fact for fact in archive.facts if fact.document_id not in documents), None)
     if lost is not None:
         raise _bad(f"memory '{lost.fact_id[:80]}' belongs to a document that is not in it")
+    _check_observations(archive)
+
+
+def _check_observations(archive: Archive) -> None:
+    texts = {fact.fact_id: fact.text for fact in archive.facts}
+    for one in archive.observations:
+        named = f"observation '{one.fact.fact_id[:80]}'"
+        if one.fact.fact_type is not FactType.OBSERVATION or one.fact.document_id or one.version < 1:
+            raise _bad(f"{named} is none")
+        if not one.sources or not all(
+            source.fact_id in texts and source.quote in texts[source.fact_id] for source in one.sources
+        ):
+            raise _bad(f"{named} rests on nothing, or quotes what its sources do not say")
+        if len(one.history) > MOST_VERSIONS or tuple(sorted(set(one.scope))) != one.scope:
+            raise _bad(f"the history or the scope of {named} can't be")
 
 
 def _out_of_range(value: object, place: str = "") -> str | None:
     """Where a record holds a number, a time or a text that no store could keep, or give back in UTC."""
     inner: Iterable[tuple[str, object]] = ()
     if isinstance(value, int):
-        if place == "fold":
+        if place.rpartition(".")[2] == "fold":
             return None if -_LARGEST_HASH - 1 <= value <= _LARGEST_HASH else place
         return None if 0 <= value <= _LARGEST_COUNT else place
     if isinstance(value, str):

@@ -12,17 +12,19 @@ from hindsight_server.engine.mental_models.models import MODEL_ID
 from hindsight_server.engine.mental_models.schedule import check_cron
 from hindsight_server.engine.mental_models.types import LEAST_TOKENS, MOST_TOKENS
 from hindsight_server.engine.transfer.archive import Archive
-from hindsight_server.ports.transfer import TransferFact, TransferModel
+from hindsight_server.ports.transfer import TransferFact, TransferModel, TransferObservation
 
 
-def brought_models(archive: Archive, facts: Sequence[TransferFact], *, keep_words: bool) -> tuple[TransferModel, ...]:
+def brought_models(
+    archive: Archive, facts: Sequence[TransferFact], observations: Sequence[TransferObservation], *, keep_words: bool
+) -> tuple[TransferModel, ...]:
     """The mental models to be stored; one that comes without its words is written anew.
 
     A model keeps its words when every memory that it rests on comes along as it was. What memory defence has looked at
     may be another memory: nobody looks at what a model says of it.
 
     Args:
-        facts: the memories that are taken in.
+        facts, observations: the memories that are taken in.
         keep_words: whether they keep their ids.
 
     Raises:
@@ -30,6 +32,7 @@ def brought_models(archive: Archive, facts: Sequence[TransferFact], *, keep_word
     """
     held = {fact.fact_id: fact for fact in archive.facts}
     same = {fact.fact_id for fact in facts if held.get(fact.fact_id) is fact}
+    same.update(one.fact.fact_id for one in observations)
     return tuple(
         model if keep_words and model.seen_ids and same.issuperset(model.seen_ids) else _without_words(model)
         for model in map(_checked, archive.models)

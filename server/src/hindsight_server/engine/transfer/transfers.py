@@ -15,7 +15,6 @@ from typing import Any, BinaryIO
 from hindsight_server.domain.defence.events import SecurityEvent
 from hindsight_server.domain.errors import BankNotFound, Conflict, HindsightServerError, InvalidInput
 from hindsight_server.domain.ids import new_id
-from hindsight_server.domain.model import FactType
 from hindsight_server.engine import config as settings
 from hindsight_server.engine.defence.importing import ImportDefender, Incoming
 from hindsight_server.engine.directives import storable
@@ -24,6 +23,7 @@ from hindsight_server.engine.retain.items import check_bank_id
 from hindsight_server.engine.transfer.archive import Archive, ArchiveWriter, read_archive
 from hindsight_server.engine.transfer.bytes import AttachmentBytes
 from hindsight_server.engine.transfer.indexing import ready_facts
+from hindsight_server.engine.transfer.observations import brought_observations, chosen_memory
 from hindsight_server.engine.transfer.pages import brought_models
 from hindsight_server.engine.transfer.types import ExportInput, ImportInput, TransferLimits
 from hindsight_server.ports.archives import ArchiveKind, Archives, StoredArchive
@@ -32,6 +32,7 @@ from hindsight_server.ports.records import DocumentFilter, Operation
 from hindsight_server.ports.store import Store
 from hindsight_server.ports.transfer import (
     ReadyFact,
+    ReadyObservation,
     TransferBank,
     TransferCounts,
     TransferDocument,
@@ -148,6 +149,7 @@ class Transfers:
             "expires_at": expires.isoformat(),
             "documents_exported": counts["documents"],
             "facts_exported": counts["facts"],
+            "observations_exported": counts["observations"],
         }
 
     async def run_import(self, job: Operation) -> Mapping[str, Any]:
@@ -177,21 +179,25 @@ class Transfers:
     async def _stored(self, job: Operation, archive: Archive, target: str, wanted: ImportInput) -> Mapping[str, Any]:
         fresh = wanted.mode == "restore"
         incoming, events = await self._incoming(job, archive, target, wanted)
-        ready, unencoded = await self._ready(job, list(incoming.facts))
+        facts, observations = brought_observations(archive, incoming.facts, incoming.observations)
+        ready, unencoded = await self._ready(job, [*facts, *(one.fact for one in observations)])
         await self._tell(job, "storing", len(ready), len(ready))
         bank = _known_settings(archive.bank) if fresh and wanted.include_config and archive.bank else None
 
         def result(counts: TransferCounts) -> Mapping[str, Any]:
-            told = {"bank_id": target, "config_applied": bank is not None, "unencoded_count": unencoded}
-            return told | asdict(counts)
+            applied = bank is not None
+            return {"bank_id": target, "config_applied": applied, "unencoded_count": unencoded} | asdict(counts)
 
         write = TransferWrite(
             bank_id=target,
             now=self._clock.now(),
             documents=incoming.documents,
-            facts=ready,
+            facts=ready[: len(facts)],
+            observations=tuple(map(ReadyObservation, observations, ready[len(facts) :])),
             names=incoming.names if fresh else TransferNames(),
-            models=brought_models(archive, incoming.facts, keep_words=fresh) if wanted.include_data else (),
+            models=brought_models(archive, incoming.facts, observations, keep_words=fresh)
+            if wanted.include_data
+            else (),
             nodes=tuple(archive.nodes) if wanted.include_data else (),
             bank=bank,
             fresh=fresh,
@@ -212,7 +218,7 @@ class Transfers:
         """What the archive brings into the bank, behind its memory defence, and what that decided."""
         if not wanted.include_data:
             return Incoming(documents=(), facts=(), names=TransferNames()), ()
-        brought = Incoming(documents=tuple(archive.documents), facts=tuple(archive.facts), names=archive.names)
+        brought = _everything(archive)
         if self._defender is None:
             return brought, ()
         replaces = wanted.conflict == "replace"
@@ -301,6 +307,15 @@ def _write(file: BinaryIO, data: bytes) -> None:
     file.write(data)
 
 
+def _everything(archive: Archive) -> Incoming:
+    return Incoming(
+        documents=tuple(archive.documents),
+        facts=tuple(archive.facts),
+        names=archive.names,
+        observations=tuple(archive.observations),
+    )
+
+
 def _target(bank_id: str, archive: Archive, wanted: ImportInput) -> str:
     if wanted.mode == "merge":
         return bank_id
@@ -327,8 +342,8 @@ def _chosen(wanted: ExportInput, add: Callable[[TransferRecord], None]) -> Calla
         elif isinstance(record, TransferModel | TransferNode):
             if wanted.include_pages:
                 add(record)
-        elif wanted.include_data and (wanted.include_observations or record.fact_type is not FactType.OBSERVATION):
-            add(record)
+        elif wanted.include_data and (memory := chosen_memory(record, observations=wanted.include_observations)):
+            add(memory)
 
     return take
 

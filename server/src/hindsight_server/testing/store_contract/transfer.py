@@ -8,19 +8,32 @@ from dataclasses import replace
 import pytest
 
 from hindsight_server.domain.errors import BankNotFound, Conflict, InvalidInput, NotFound
-from hindsight_server.domain.model import FactState
+from hindsight_server.domain.model import FactState, FactType
+from hindsight_server.ports.observations import CONSOLIDATION, ConsolidationWrite, ObservationWrite, Source
 from hindsight_server.ports.records import BankChange, DocumentFilter, FactChange, FactFilter
 from hindsight_server.ports.store import Store
 from hindsight_server.ports.transfer import (
     ReadyFact,
+    ReadyObservation,
     TransferBank,
     TransferDocument,
     TransferFact,
     TransferNames,
+    TransferObservation,
     TransferRecord,
     TransferWrite,
 )
-from hindsight_server.testing.store_contract.builders import NOW, encoding_of, later, operation, put, terms_of
+from hindsight_server.testing.store_contract.builders import (
+    NOW,
+    document,
+    encoding_of,
+    fact,
+    later,
+    operation,
+    put,
+    terms_of,
+    write,
+)
 
 
 async def records(store: Store, bank_id: str, document_ids: Sequence[str] | None = None) -> list[TransferRecord]:
@@ -30,10 +43,10 @@ async def records(store: Store, bank_id: str, document_ids: Sequence[str] | None
     return taken
 
 
-def ready(fact: TransferFact) -> ReadyFact:
-    terms = terms_of(fact.text)
+def ready(given: TransferFact) -> ReadyFact:
+    terms = terms_of(given.text)
     return ReadyFact(
-        fact=fact, terms=terms, length=sum(terms.values()), tokens=len(terms), encoding=encoding_of(fact.text)
+        fact=given, terms=terms, length=sum(terms.values()), tokens=len(terms), encoding=encoding_of(given.text)
     )
 
 
@@ -46,6 +59,9 @@ def writing(bank_id: str, taken: Sequence[TransferRecord], **options: object) ->
             now=later(60),
             documents=tuple(one for one in taken if isinstance(one, TransferDocument)),
             facts=tuple(ready(one) for one in taken if isinstance(one, TransferFact)),
+            observations=tuple(
+                ReadyObservation(one, ready(one.fact)) for one in taken if isinstance(one, TransferObservation)
+            ),
             names=names[0] if names else TransferNames(),
             bank=next((one for one in taken if isinstance(one, TransferBank)), None),
         ),
@@ -132,3 +148,61 @@ class TransferContract:
             await store.write_transfer(writing("b", taken, fresh=True))
         with pytest.raises(BankNotFound):
             await store.get_bank("c")
+
+    async def with_observation(self, store: Store) -> tuple[list[TransferRecord], tuple[str, ...]]:
+        """A bank of two facts, of which one is the other's cause, with an observation on both; and the facts' ids."""
+        rain, mud = fact("rain"), fact("mud", turn=1)
+        mud = replace(mud, causes=(rain.fact_id,))
+        await store.retain(write("b", replace(document("d", "rain mud"), facts=(rain, mud))))
+        asked = await store.request_consolidation("b", {}, NOW)
+        assert asked is not None
+        job = await store.claim_operation((CONSOLIDATION,), later(1), 30)
+        assert job is not None
+        ids = (rain.fact_id, mud.fact_id)
+        seen = {one.fact.fact_id: one.fact.seq for one in await store.waiting_facts("b", 0, 10)}
+        sources = (Source(fact_id=ids[0], quote="rain"), Source(fact_id=ids[1]))
+        drawn = fact("wet", fact_type=FactType.OBSERVATION)
+        one = ObservationWrite(fact=drawn, sources=sources, action="created")
+        scopes = {fact_id: ((),) for fact_id in ids}
+        await store.consolidate(
+            ConsolidationWrite(
+                bank_id="b", operation=job, scope=(), seen=seen, scopes=scopes, now=later(2), writes=(one,)
+            )
+        )
+        assert await store.end_consolidation(job, {}, later(3))
+        return await records(store, "b"), ids
+
+    async def test_causes_and_observations_come_along(self, store: Store) -> None:
+        taken, ids = await self.with_observation(store)
+        done = await store.write_transfer(writing("c", taken, fresh=True))
+        assert done is not None
+        assert (done.facts_imported, done.observations_imported) == (2, 1)
+        again = await records(store, "c")
+        assert again[1:] == taken[1:]
+        assert await store.causes("c", ids) == [(ids[1], ids[0])]
+        (observation_id,) = await store.observations_in("c", ())
+        (held,) = await store.observations("c", [observation_id])
+        assert held.sources == (Source(fact_id=ids[0], quote="rain"), Source(fact_id=ids[1]))
+        assert [one.text for one in await store.observation_history("c", observation_id)] == ["wet"]
+        assert (await store.consolidation_counts("c")).pending == 0
+        await store.delete_document("c", "d", later(90))
+        assert await store.observations_in("c", ()) == {}
+
+    async def test_observations_get_the_ids_that_their_facts_get(self, store: Store) -> None:
+        taken, ids = await self.with_observation(store)
+        await store.write_transfer(writing("b", taken, bank=None, conflict="new-id"))
+        held = await store.observations("b", list(await store.observations_in("b", ())))
+        assert len(held) == 2
+        assert {source.fact_id for one in held for source in one.sources} > set(ids)
+        assert all(one.fact.source_fact_ids == tuple(source.fact_id for source in one.sources) for one in held)
+        assert (await store.consolidation_counts("b")).pending == 0
+
+    async def test_an_observation_whose_facts_stay_behind_does_too(self, store: Store) -> None:
+        taken, _ = await self.with_observation(store)
+        done = await store.write_transfer(writing("b", taken, bank=None, conflict="skip"))
+        assert done is not None
+        assert (done.facts_imported, done.observations_imported) == (0, 0)
+        first = next(at for at, one in enumerate(taken) if isinstance(one, TransferFact))
+        await store.write_transfer(writing("c", [*taken[:first], *taken[first + 1 :]]))
+        assert await store.observations_in("c", ()) == {}
+        assert (await store.consolidation_counts("c")).pending == 1

@@ -21,8 +21,43 @@ SELECT seq, fact_id, document_id, chunk_id, place_start, place_length, turn_inde
     proof_count, source_fact_ids, invalidated_at, invalidation_reason, edited_at, fold
 FROM facts
 WHERE bank_id = :bank_id AND document_id <> ''
-    AND (:document_ids IS NULL OR document_id IN (SELECT value FROM json_each(:document_ids)))
 ORDER BY seq
+
+-- name: facts_of
+SELECT seq, fact_id, document_id, chunk_id, place_start, place_length, turn_index, fact_type, text, state, context, session,
+    speaker, role, occurred_start, occurred_end, mentioned_at, created_at, updated_at, metadata, tags, entities, flags,
+    proof_count, source_fact_ids, invalidated_at, invalidation_reason, edited_at, fold
+FROM json_each(:document_ids) AS wanted
+CROSS JOIN facts ON bank_id = :bank_id AND document_id = wanted.value
+WHERE document_id <> ''
+ORDER BY seq
+
+-- name: observations
+SELECT f.seq, f.fact_id, f.document_id, f.chunk_id, f.place_start, f.place_length, f.turn_index, f.fact_type, f.text,
+    f.state, f.context, f.session, f.speaker, f.role, f.occurred_start, f.occurred_end, f.mentioned_at, f.created_at,
+    f.updated_at, f.metadata, f.tags, f.entities, f.flags, f.proof_count, f.source_fact_ids, f.invalidated_at,
+    f.invalidation_reason, f.edited_at, f.fold, o.scope, o.version
+FROM observations AS o
+JOIN facts AS f ON f.bank_id = o.bank_id AND f.fact_id = o.observation_id
+WHERE o.bank_id = ?
+ORDER BY f.seq
+
+-- name: causes
+SELECT fact_id, cause_id FROM causes WHERE bank_id = :bank_id ORDER BY fact_id, cause_id
+
+-- name: causes_of
+SELECT c.fact_id, c.cause_id
+FROM json_each(:document_ids) AS wanted
+CROSS JOIN facts AS f ON f.bank_id = :bank_id AND f.document_id = wanted.value
+CROSS JOIN causes AS c ON c.bank_id = f.bank_id AND c.fact_id = f.fact_id
+WHERE f.document_id <> ''
+ORDER BY c.fact_id, c.cause_id
+
+-- name: passes
+SELECT fact_id, scope, failed FROM consolidation_passes WHERE bank_id = ? ORDER BY fact_id, scope
+
+-- name: done
+SELECT fact_id, failed, done_at FROM consolidations WHERE bank_id = ? ORDER BY fact_id
 
 -- name: mentions
 SELECT m.number, e.name, e.type, m.flags
