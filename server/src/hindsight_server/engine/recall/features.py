@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from hindsight_server.engine.recall.arms import Closeness
 from hindsight_server.engine.recall.lexical import WordScores
@@ -18,6 +20,8 @@ from hindsight_server.engine.recall.scope import Scope
 from hindsight_server.engine.recall.semantic import MeaningScores
 from hindsight_server.engine.recall.view import BankView, BoolArray, Float32Array, Int32Array
 from hindsight_server.ports.records import FLAG_QUESTION, FLAG_TIME_EXPRESSION
+
+Floats = TypeVar("Floats", np.float32, np.float64)
 
 FIRST = (
     "turn",
@@ -177,8 +181,19 @@ def _similarity(values: Float32Array, scored: BoolArray) -> Float32Array:
     if not known.size:
         return np.zeros(len(values), np.float32)
     low, high = _stretched(known, _SIMILARITY_ENDS)
-    filled = np.where(np.isnan(values), np.where(scored, np.median(known), low), values)
+    filled = np.where(np.isnan(values), np.where(scored, middle(known), low), values)
     return _between(filled.astype(np.float32), low, high)
+
+
+def middle(values: npt.NDArray[np.floating[Any]]) -> Any:
+    """The median of numbers, none of which is NaN; numpy's own takes ten times as long for a few hundred."""
+    ordered, half = np.sort(values), len(values) // 2
+    return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def without_nan(values: npt.NDArray[Floats], instead: float = 0.0) -> npt.NDArray[Floats]:
+    """Numbers with another one in the place of each NaN; infinite ones stay."""
+    return np.where(np.isnan(values), values.dtype.type(instead), values)
 
 
 def _over_best(scores: Float32Array, fair: float) -> Float32Array:

@@ -20,6 +20,7 @@ from hindsight_server.engine.recall.cover import over_sessions
 from hindsight_server.engine.recall.crossing import Crossing
 from hindsight_server.engine.recall.events import EventFinder
 from hindsight_server.engine.recall.exact import held
+from hindsight_server.engine.recall.features import without_nan
 from hindsight_server.engine.recall.gather import Gathered, Gatherer, guarded
 from hindsight_server.engine.recall.model import load_weights
 from hindsight_server.engine.recall.question import parse
@@ -209,7 +210,7 @@ class Recaller:
         compared = await asyncio.to_thread(compare, view, first, chosen, words, vectors)
         if not np.any(compared.known):
             return None, skipped("reranker", "no candidate has word vectors")
-        hits = Hits(chosen.rows, np.nan_to_num(compared.similarity.own[: len(chosen.rows)]))
+        hits = Hits(chosen.rows, without_nan(compared.similarity.own[: len(chosen.rows)]))
         return compared, ArmReport("reranker", ArmStatus.OK, hits, time.monotonic() - began)
 
 

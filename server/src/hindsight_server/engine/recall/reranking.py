@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hindsight_server.engine.recall.arms import ArmReport, skipped
-from hindsight_server.engine.recall.features import FIRST, second_features
+from hindsight_server.engine.recall.features import FIRST, middle, second_features, without_nan
 from hindsight_server.engine.recall.maxsim import MaxSim, maxsim
 from hindsight_server.engine.recall.model import Weights, shortfall
 from hindsight_server.engine.recall.ranking import FirstPass
@@ -71,8 +71,8 @@ class Ranked:
 
 def word_weights(stems: Sequence[str], rarity: Mapping[str, float]) -> Float32Array:
     """Weights of a question's words: how rare each is in the bank, in the middle for those that were not searched."""
-    middle = float(np.median(list(rarity.values()))) if rarity else 1.0
-    return np.array([max(rarity.get(stem, middle), 1e-3) for stem in stems], np.float32)
+    usual = float(middle(np.array(list(rarity.values())))) if rarity else 1.0
+    return np.array([max(rarity.get(stem, usual), 1e-3) for stem in stems], np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def final_order(
         features, used = with_second(first, compared), weights.second
         probability = weights.second_probability(shortfall(features, used) + boost)
         own = compared.similarity.own
-        reranker = np.where(np.isnan(own), np.float32(np.nan), weights.reranker(np.nan_to_num(own)))
+        reranker = np.where(np.isnan(own), np.float32(np.nan), weights.reranker(without_nan(own)))
     is_exact = np.isin(first.rows, exact)
     lifted = EXACT_FROM + (1 - EXACT_FROM) * probability
     final = np.where(is_exact, lifted, EXACT_FROM * probability).astype(np.float32)
@@ -160,7 +160,7 @@ def final_order(
 def boosts(view: BankView, rows: Int32Array, now: float) -> dict[str, Float32Array]:
     """What is added to the scores: newer facts, and observations with more proof, count slightly more."""
     age_days = np.maximum(now - view.mentioned[rows], 0.0) / 86400.0
-    recency = np.nan_to_num(np.exp2(-age_days / RECENCY_HALF_LIFE_DAYS), nan=0.5)
+    recency = without_nan(np.exp2(-age_days / RECENCY_HALF_LIFE_DAYS), 0.5)
     proof = np.clip(0.5 + np.log(np.maximum(view.proof[rows], 1)) / 10.0, 0.0, 1.0)
     return {
         "recency": (RECENCY_WEIGHT * (recency - 0.5)).astype(np.float32),

@@ -100,13 +100,15 @@ class ResultBuilder:
 
 def _scored(facts: Sequence[Fact], places: Int32Array, first: FirstPass, ranked: Ranked) -> tuple[ScoredFact, ...]:
     rows = ranked.rows[places].tolist()
+    shown = set(rows)
     final = ranked.final[places].tolist()
     reranker = [math.nan] * len(rows) if ranked.reranker is None else ranked.reranker[places].tolist()
     raw = {report.name: _scores_of(report) for report in first.reports if report.name in ("semantic", "keyword")}
     brought: dict[int, tuple[str, ...]] = {}
     for report in first.reports:
         for row in report.hits.rows.tolist():
-            brought[row] = (*brought.get(row, ()), report.name)
+            if row in shown:
+                brought[row] = (*brought.get(row, ()), report.name)
     return tuple(
         ScoredFact(
             fact,

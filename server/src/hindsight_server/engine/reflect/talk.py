@@ -12,7 +12,7 @@ _CUT = "{}"
 
 
 class Talk:
-    """Messages in order, their tokens counted as they come.
+    """Messages in order.
 
     Args:
         first: the instructions and the question.
@@ -24,13 +24,15 @@ class Talk:
         self._count = count_tokens
         self._most = most
         self.messages: list[Message] = []
-        self.tokens = 0
+        self._counted = self._tokens = 0
+        self._bytes = 0
         self.add(*first)
 
     @property
     def full(self) -> bool:
         """Whether it has grown beyond what the model is asked to read."""
-        return self.tokens > self._most
+        # A token takes at least a byte, so a short conversation needs no exact count.
+        return self._bytes > self._most and self._total() > self._most
 
     def add_turn(self, message: Message) -> None:
         """The model's own turn; what it wrote beyond all measure is not shown to it again."""
@@ -44,4 +46,15 @@ class Talk:
     def add(self, *messages: Message) -> None:
         for message in messages:
             self.messages.append(message)
-            self.tokens += self._count(message.text) + sum(self._count(asked.raw) for asked in message.tool_requests)
+            self._bytes += sum(len(text.encode("utf-8", "surrogatepass")) for text in _texts(message))
+
+    def _total(self) -> int:
+        for message in self.messages[self._counted :]:
+            self._tokens += sum(map(self._count, _texts(message)))
+        self._counted = len(self.messages)
+        return self._tokens
+
+
+def _texts(message: Message) -> Iterable[str]:
+    yield message.text
+    yield from (asked.raw for asked in message.tool_requests)
