@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from hindsight_server.domain.time.mention import Grain
 
 _TICK = timedelta(microseconds=1)
+_TO_THE_END = timedelta(days=1) - _TICK  # of the day that begins
 SEASON_MONTHS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 """The first month of each season."""
 _PARTS_OF_DAY = {
@@ -50,7 +51,9 @@ class Span:
         return self.repeats is not Grain.YEAR
 
     def absolute(self) -> Span:
-        return replace(self, is_relative=False)
+        if not self.is_relative:
+            return self
+        return Span(self.start, self.end, self.grain, False, self.repeats, self.again, self.is_joined)
 
     def repeating(self, grain: Grain) -> Span:
         return replace(self, repeats=grain)
@@ -85,7 +88,8 @@ def days(first: date, last: date, grain: Grain) -> Span:
 
 
 def day(at: date) -> Span:
-    return days(at, at, Grain.DAY)
+    start = datetime(at.year, at.month, at.day)
+    return Span(start, start + _TO_THE_END, Grain.DAY)
 
 
 def week(at: date) -> Span:

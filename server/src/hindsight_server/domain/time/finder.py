@@ -13,6 +13,7 @@ from hindsight_server.domain.time import joining, numeric
 from hindsight_server.domain.time import surroundings as around
 from hindsight_server.domain.time.calendar import Anchor, Span
 from hindsight_server.domain.time.context import Context
+from hindsight_server.domain.time.date_lists import YEARS, listed
 from hindsight_server.domain.time.grammar import Grammar, grammar_of, is_japanese
 from hindsight_server.domain.time.mention import Relation, TimeMention
 from hindsight_server.domain.time.rule import Rule
@@ -33,7 +34,6 @@ _READABLE = str.maketrans(
     "０１２３４５６７８９：／週禮後個兩過點號鐘時這國慶聖誕勞動節兒從會將準備計劃間幾內開來當屆結婚學畢業買鬧歲",
     "0123456789:/周礼后个两过点号钟时这国庆圣诞劳动节儿从会将准备计划间几内开来当届结婚学毕业买闹岁",
 )
-_YEARS = range(1000, 3000)  # what lies outside is no date of anybody's memory, and zone arithmetic may fail there
 
 
 def readable(text: str) -> str:
@@ -61,23 +61,25 @@ def find_times(text: str, anchor: datetime) -> list[TimeMention]:
         >>> [one.text for one in find_times("I ran yesterday and last May", datetime(2024, 3, 5, tzinfo=UTC))]
         ['yesterday', 'last May']
     """
+    if anchor.tzinfo is None:
+        anchor = anchor.replace(tzinfo=UTC)
+    zone = anchor.tzinfo or UTC
     written, text = text, readable(text)
+    dates, text = listed(text, zone)
     lowered = text.lower()
     words = _words(text, lowered)
     grammar = grammar_of(words, text)
     matches = _matches(grammar, text, words)
     if not matches:
         return []
-    if anchor.tzinfo is None:
-        anchor = anchor.replace(tzinfo=UTC)
     context, said = grammar.context, _Said(grammar.context, text, lowered, anchor)
     found = [around.clocked(context, text, one) for one in _resolve(matches, said) if not _is_general(said, one)]
     found = joining.nested(context, text, found)
     found = _apart([around.refined(context, text, one) for one in found])
     found = joining.ranges(context, text, found, Anchor(anchor))
     found = _apart([around.stepped(context, text, one) for one in found])
-    zone = anchor.tzinfo or UTC
-    return [mention for one in found if (mention := _mention(context, written, text, one, zone))]
+    others = [mention for one in found if (mention := _mention(context, written, text, one, zone))]
+    return sorted(dates + others, key=lambda one: one.start) if dates else others
 
 
 def _words(text: str, lowered: str) -> set[str]:
@@ -224,7 +226,7 @@ def _resolve(matches: Iterable[tuple[Rule, re.Match[str]]], said: _Said) -> list
         if start < end:
             continue
         end = stop
-        if span is not None and span.start.year in _YEARS and span.end.year in _YEARS:
+        if span is not None and span.start.year in YEARS and span.end.year in YEARS:
             chosen.append((start, stop, span))
     return chosen
 
@@ -241,7 +243,7 @@ def _skipped(said: _Said) -> list[tuple[int, int, Span | None]]:
 
 def _mention(context: Context, written: str, text: str, found: Found, zone: tzinfo) -> TimeMention | None:
     start, end, span = found
-    if span.start > span.end or span.start.year not in _YEARS or span.end.year not in _YEARS:
+    if span.start > span.end or span.start.year not in YEARS or span.end.year not in YEARS:
         return None
     relation = around.relation(context, text, start, end)
     if span.is_joined and relation in (Relation.SINCE, Relation.UNTIL):

@@ -10,13 +10,15 @@ from hindsight_server.domain.time.calendar import Anchor, Span
 from hindsight_server.domain.time.mention import Grain
 from hindsight_server.domain.time.rule import Resolver, Rule
 
-_BEFORE = r"(?<![\w/.:-])"
+BEFORE = r"(?<![\w/.:-])"
+"""What stands before no date."""
 _CENTURY_TURN = 70  # two digits from here on mean the 1900s
-_AFTER = r"(?![\w/-]|[.:]\d)"
+AFTER = r"(?![\w/-]|[.:]\d)"
+"""What stands behind no date."""
 
 
 def _rule(pattern: str, resolve: Resolver, trigger: str = "#4-") -> Rule:
-    return Rule(re.compile(_BEFORE + pattern + _AFTER, re.ASCII), resolve, frozenset([trigger]))
+    return Rule(re.compile(BEFORE + pattern + AFTER, re.ASCII), resolve, frozenset([trigger]))
 
 
 def _iso(match: re.Match[str], anchor: Anchor) -> Span:
