@@ -170,6 +170,20 @@ async def test_memories_are_shown_where_they_stand_as_far_as_the_bank_allows(des
     assert desk.recaller.asked[-1].max_tokens == 700
 
 
+async def test_a_model_reads_no_tokens_of_attachments(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_chunks = desk.engine.store.chunks
+
+    async def chunks(bank_id: str, ids: Any) -> Any:
+        marked = "See ⟦hs-att:0123456789abcdef⟧\nMay = 12\n⟦/hs-att⟧"
+        return [replace(chunk, text=marked) for chunk in await read_chunks(bank_id, ids)]
+
+    monkeypatch.setattr(desk.engine.store, "chunks", chunks)
+    await desk.ask([recall("Luna"), tool_call("expand", memory_ids=["m1"]), done("Luna.", "m1")])
+    seen = "".join(message.text for message in desk.provider.requests[-1].messages)
+    assert seen.count("See [attachment]\nMay = 12") == 2
+    assert "hs-att" not in seen
+
+
 @pytest.mark.feature("F5")
 async def test_unknown_ids_are_left_out_and_counted(desk: Desk) -> None:
     outcome = await desk.ask([recall(), done("Luna.", "m1", "m99", "0199-made-up", mental_model_ids=["nothing"])])

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from hindsight_server.domain import attachments
 from hindsight_server.domain.errors import HindsightServerError, InvalidInput, NotFound, ReflectFailed
 from hindsight_server.domain.model import Fact
 from hindsight_server.engine.language.prompts import data_block
@@ -181,7 +182,7 @@ class Searches:
                 continue
             if len(chunk.text) > left:
                 break
-            shown.append(chunk.text)
+            shown.append(_readable(chunk.text))
             left -= len(chunk.text)
         return "\n---\n".join(shown)
 
@@ -229,7 +230,7 @@ class Searches:
 
     async def _chunks(self, known: Mapping[str, Fact]) -> list[str]:
         wanted = list(dict.fromkeys(fact.chunk_id for fact in known.values() if fact.chunk_id))
-        return [chunk.text for chunk in await self._store.chunks(self._scope.bank_id, wanted)]
+        return [_readable(chunk.text) for chunk in await self._store.chunks(self._scope.bank_id, wanted)]
 
     async def _documents(self, known: Mapping[str, Fact]) -> list[str]:
         wanted = list(dict.fromkeys(fact.document_id for fact in known.values() if fact.document_id))
@@ -245,9 +246,14 @@ class Searches:
 
     async def _document(self, document_id: str) -> str | None:
         try:
-            return (await self._store.get_document(self._scope.bank_id, document_id)).text
+            return _readable((await self._store.get_document(self._scope.bank_id, document_id)).text)
         except NotFound:  # deleted since the search
             return None
+
+
+def _readable(text: str) -> str:
+    """A stored text without the tokens of its attachments, which tell a model nothing and may end up in its answer."""
+    return attachments.shown(text, {})
 
 
 def _within(asked: int | None, usual: int) -> int:
