@@ -46,7 +46,7 @@ class StandIn:
 
 
 def main() -> None:
-    tasks = HindsightTaskHook(bank_id="example-tasks")
+    tasks = HindsightTaskHook(bank_id="example-haystack-tasks")
     agent = Agent(
         chat_generator=StandIn(),
         tools=[deploy],

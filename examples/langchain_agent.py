@@ -1,7 +1,7 @@
 """A LangChain assistant for two users, with memory: python examples/langchain_agent.py
 
 Needs a memory server (`hindsight serve`) and `HINDSIGHT_API_URL`. With `OPENAI_API_KEY` set it talks to OpenAI's model
-(`OPENAI_MODEL`, `OPENAI_BASE_URL`); without one, to a stand-in that repeats the memories it was shown.
+(`OPENAI_MODEL`, `OPENAI_BASE_URL`); without one, to a stand-in that repeats the first memory it was shown.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ TALK = (
 
 
 class StandIn(BaseChatModel):
-    """Says what it was shown: the numbered memories of its prompt."""
+    """No model: it says the first thing that the user told it, of the memories in its prompt."""
 
     @property
     def _llm_type(self) -> str:
         return "stand-in"
 
     def _generate(self, messages: list[BaseMessage], *arguments: Any, **kwargs: Any) -> ChatResult:
-        shown = re.findall(r"^\d+\. (.+)$", "\n".join(str(one.text) for one in messages[:-1]), flags=re.MULTILINE)
-        said = f"I remember: {' / '.join(shown)}" if shown else "Noted."
+        shown = re.findall(r"^\d+\. user: (.+)$", "\n".join(str(one.text) for one in messages[:-1]), flags=re.MULTILINE)
+        said = f"You told me: {shown[0]}" if shown else "Noted."
         return ChatResult(generations=[ChatGeneration(message=AIMessage(said))])
 
 
@@ -58,7 +58,9 @@ def main() -> None:
         checkpointer=InMemorySaver(),
     )
     for user, day, text in TALK:
-        config: RunnableConfig = {"configurable": {"user_id": f"example-{user}", "thread_id": f"{user}-{day}"}}
+        config: RunnableConfig = {
+            "configurable": {"user_id": f"example-langchain-{user}", "thread_id": f"{user}-{day}"}
+        }
         answer = agent.invoke({"messages": [HumanMessage(text)]}, config)["messages"][-1]
         print(f"{day} {user}: {text}\n    assistant: {answer.text}")
 

@@ -54,7 +54,7 @@ class StandIn(BaseChatModel):
 
 
 def main() -> None:
-    tasks = HindsightTaskMiddleware(bank_id="example-tasks")
+    tasks = HindsightTaskMiddleware(bank_id="example-langchain-tasks")
     agent = create_agent(StandIn(), [deploy], middleware=[tasks])
     for text in ("Deploy flask v2.3, please.", "How did the flask deployment end?"):
         answer = agent.invoke({"messages": [HumanMessage(text)]}, {"configurable": {"user_id": "ann"}})

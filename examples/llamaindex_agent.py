@@ -1,7 +1,7 @@
 """A LlamaIndex assistant for two users, with memory: python examples/llamaindex_agent.py
 
 Needs a memory server (`hindsight serve`) and `HINDSIGHT_API_URL`. With `OPENAI_API_KEY` set it talks to OpenAI's model
-(`OPENAI_MODEL`, `OPENAI_BASE_URL`); without one, to a stand-in that repeats the memories it was shown.
+(`OPENAI_MODEL`, `OPENAI_BASE_URL`); without one, to a stand-in that repeats the first memory it was shown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TALK = (
 
 
 class StandIn(CustomLLM):
-    """Says what it was shown: the memories in its prompt."""
+    """No model: it says the first thing that the user told it, of the memories in its prompt."""
 
     @property
     def metadata(self) -> LLMMetadata:
@@ -34,8 +34,8 @@ class StandIn(CustomLLM):
 
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
         _, _, shown = prompt.partition("relevant memories from previous conversations:")
-        memories = re.findall(r"^- (.+)$", shown, flags=re.MULTILINE)
-        said = f"I remember: {' / '.join(memories)}" if memories else "Noted."
+        memories = re.findall(r"^- user: (.+)$", shown, flags=re.MULTILINE)
+        said = f"You told me: {memories[0]}" if memories else "Noted."
         return CompletionResponse(text=f"Thought: I can answer without using any more tools.\nAnswer: {said}")
 
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponseGen:
@@ -56,7 +56,7 @@ async def main() -> None:
     # One agent serves everybody; a memory is one conversation of one user.
     agent = ReActAgent(tools=[], llm=model())
     for user, day, text in TALK:
-        memory = HindsightMemory.from_defaults(bank_id=f"example-{user}")
+        memory = HindsightMemory.from_defaults(bank_id=f"example-llamaindex-{user}")
         print(f"{day} {user}: {text}\n    assistant: {await agent.run(text, memory=memory)}")
 
 

@@ -49,7 +49,7 @@ class StandIn(CustomLLM):
 
 
 async def main() -> None:
-    tasks = HindsightTasks(bank_id="example-tasks")
+    tasks = HindsightTasks(bank_id="example-llamaindex-tasks")
     agent = ReActAgent(tools=[deploy], llm=StandIn())
     for text in ("Deploy flask v2.3, please.", "How did the flask deployment end?"):
         answer = await tasks.run(agent, text, user_id="ann")
