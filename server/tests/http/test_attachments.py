@@ -291,6 +291,20 @@ async def test_a_replaced_document_keeps_what_it_still_holds(serve: Serve) -> No
         assert app.blobs() == []
 
 
+async def test_a_picture_of_a_replaced_document_is_not_read_again(serve: Serve) -> None:
+    async with serve() as app:
+        assert app.model is not None
+        await app.retain("b", text("Ann drew the sales:"), image(), document_id="d")
+        before = (await app.facts("b"))[ROWS[1]]
+        await app.retain("b", text("Bob drew the sales:"), image(), image(PHOTO), document_id="d")
+        assert (await app.facts("b"))[ROWS[1]] == before
+        assert [request.messages[-1].images[0].data for request in app.model.requests] == [CHART, PHOTO]
+        found = await app.recall("b", ROWS[1])
+        await app.call("DELETE", "b", f"/memories/{found['results'][0]['id']}")
+        await app.retain("b", text("Ann drew the sales:"), image(), document_id="d")
+        assert len(app.model.requests) == 3
+
+
 async def test_a_forgotten_fact_takes_along_the_picture_that_still_shows_it(serve: Serve) -> None:
     async with serve() as app:
         await app.retain("b", text("Ann drew the sales:"), image(), text("Bob liked it."), document_id="d")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
-from hindsight_server.domain.errors import BankNotFound, InvalidInput
+from hindsight_server.domain.attachments import regions
+from hindsight_server.domain.errors import BankNotFound, InvalidInput, NotFound
 from hindsight_server.engine.attachments.blocks import AttachmentLimits
 from hindsight_server.engine.attachments.keeper import BlobKeeper
-from hindsight_server.engine.attachments.reader import NO_VISION, AttachmentReader
+from hindsight_server.engine.attachments.reader import NO_VISION, AttachmentReader, is_picture
 from hindsight_server.engine.language import CallAbout
 from hindsight_server.ports.records import Bank
 from hindsight_server.ports.store import Store
@@ -63,7 +64,27 @@ class Attaching:
         if not any(part.checked.item.attachments for part in parts):
             return list(parts)
         about = CallAbout(bank_id=bank_id, purpose="vision", operation_id=operation_id)
-        return await self.reader.filled(await self._bank(bank_id), parts, about)
+
+        async def earlier(checked: CheckedItem) -> Mapping[str, str]:
+            return await self._read_before(bank_id, checked)
+
+        return await self.reader.filled(await self._bank(bank_id), parts, about, earlier)
+
+    async def _read_before(self, bank_id: str, checked: CheckedItem) -> Mapping[str, str]:
+        """What was read from the pictures that the stored document holds too, so that no model reads them again.
+
+        A picture from whose words something was forgotten or redacted is none of the document any more.
+        """
+        document_id = checked.item.document_id
+        held = (await self.store.document_attachments(bank_id, [document_id])).get(document_id, ())
+        pictures = {one.attachment_id for one in held if is_picture(one)}
+        if pictures.isdisjoint(one.attachment_id for one in checked.item.attachments):
+            return {}
+        with contextlib.suppress(NotFound):
+            text = (await self.store.get_document(bank_id, document_id)).text or ""
+            found = {place.attachment_id: place.inner for place in regions(text) if place.inner is not None}
+            return {name: text[slice(*inner)] for name, inner in found.items() if name in pictures}
+        return {}
 
     async def _bank(self, bank_id: str) -> Bank | None:
         with contextlib.suppress(BankNotFound):

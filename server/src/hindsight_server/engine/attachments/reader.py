@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,13 @@ _ANSWER_TOKENS = 8_000
 _NOTHING = "(nothing to read)"
 
 
+Earlier = Callable[["CheckedItem"], Awaitable[Mapping[str, str]]]
+
+
+async def _nothing(_: CheckedItem) -> Mapping[str, str]:
+    return {}
+
+
 class AttachmentReader:
     """Reads what stands in attachments.
 
@@ -55,7 +62,7 @@ class AttachmentReader:
 
     def refusal(self, attachment: Attachment) -> str | None:
         """Why an attachment can't be read, with the remedy; None when it can."""
-        if _is_picture(attachment):
+        if is_picture(attachment):
             return NO_VISION if self._vision is None else None
         return self._parser.refusal(attachment.filename or "", attachment.media_type)
 
@@ -70,17 +77,28 @@ class AttachmentReader:
                         f"{place} holds {attachment.placeholder}, which can't be read: {reason}.", field=place
                     )
 
-    async def filled(self, bank: Bank | None, parts: Sequence[Part], about: CallAbout) -> list[Part]:
-        """The parts with what was read from their attachments; see `read_item`."""
+    async def filled(
+        self, bank: Bank | None, parts: Sequence[Part], about: CallAbout, earlier: Earlier = _nothing
+    ) -> list[Part]:
+        """The parts with what was read from their attachments; see `read_item`.
+
+        Args:
+            earlier: what is known of an item's pictures already, by id of the attachment.
+        """
         filled_parts = []
         for part in parts:
-            read = await self.read_item(bank, part.checked, about)
+            read = await self.read_item(bank, part.checked, about, await earlier(part.checked))
             waited = part.checked.item.content
             filled_parts.append(part if read is part.checked else replace(part, checked=read, waited_text=waited))
         return filled_parts
 
-    async def read_item(self, bank: Bank | None, checked: CheckedItem, about: CallAbout) -> CheckedItem:
+    async def read_item(
+        self, bank: Bank | None, checked: CheckedItem, about: CallAbout, earlier: Mapping[str, str] | None = None
+    ) -> CheckedItem:
         """The item with what was read from its attachments behind those tokens that have nothing yet.
+
+        Args:
+            earlier: readings that need not be made again; memory defence sees them like new ones.
 
         Raises:
             ModelError: the model gave nothing that can be used.
@@ -92,8 +110,11 @@ class AttachmentReader:
         wanted = {place.attachment_id: place for place in unread if place.attachment_id in known}
         if not wanted:
             return checked
-        readings = await asyncio.gather(*(self._reading(checked, known, place, about) for place in wanted.values()))
-        content = filled(checked.item.content, dict(zip(wanted, readings, strict=True)))
+        readings = {name: text for name, text in (earlier or {}).items() if name in wanted}
+        new = [place for name, place in wanted.items() if name not in readings]
+        made = await asyncio.gather(*(self._reading(checked, known, place, about) for place in new))
+        readings |= {place.attachment_id: text for place, text in zip(new, made, strict=True)}
+        content = filled(checked.item.content, readings)
         read = replace(checked, item=replace(checked.item, content=content), uploads={})
         screened = await self._defender.screen(bank, [read])
         if isinstance(self._defender, Defender):
@@ -109,7 +130,7 @@ class AttachmentReader:
         reason = self.refusal(attachment)
         if reason is not None:
             raise InvalidInput(f"{attachment.placeholder} can't be read: {reason}.")
-        if not _is_picture(attachment):
+        if not is_picture(attachment):
             return await self._parser.parse(
                 SourceFile(filename=attachment.filename or "", media_type=attachment.media_type, data=data)
             )
@@ -132,7 +153,8 @@ class AttachmentReader:
         return await self.read(attachment, data, about, (before, behind))
 
 
-def _is_picture(attachment: Attachment) -> bool:
+def is_picture(attachment: Attachment) -> bool:
+    """Whether a model has to see it."""
     return attachment.kind == "image" or attachment.media_type.startswith("image/")
 
 

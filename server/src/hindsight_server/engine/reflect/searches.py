@@ -246,7 +246,7 @@ class Searches:
 
     async def _document(self, document_id: str) -> str | None:
         try:
-            return _readable((await self._store.get_document(self._scope.bank_id, document_id)).text)
+            return _readable((await self._store.get_document(self._scope.bank_id, document_id)).text or "")
         except NotFound:  # deleted since the search
             return None
 
