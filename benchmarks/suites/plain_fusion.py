@@ -16,6 +16,7 @@ from datetime import datetime
 import numpy as np
 from suite_scores import Result
 
+from hindsight_server.domain.model import FactType
 from hindsight_server.engine.indexing import indexed_text
 from hindsight_server.ports.analyzer import TextAnalyzer
 from hindsight_server.ports.embedder import Embedder, Float32Array
@@ -34,6 +35,7 @@ class StoredFact:
     text: str
     document_id: str | None
     mentioned_at: datetime | None
+    fact_type: FactType = FactType.WORLD
     speaker: None = None
 
 
