@@ -127,14 +127,17 @@ class Environment:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.python = folder / "bin" / "python"
-        command([sys.executable, "-m", "venv", "--clear", folder])
+        beside = Path(sys.executable).with_name("uv")
+        self._uv = str(beside) if beside.exists() else shutil.which("uv")
+        if self._uv:
+            command([self._uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder])
+        else:
+            command([sys.executable, "-m", "venv", "--clear", folder])
 
     def install(self, *what: str) -> None:
         """Install with uv when it is there (it takes seconds), else with pip."""
-        beside = Path(sys.executable).with_name("uv")
-        uv = str(beside) if beside.exists() else shutil.which("uv")
-        if uv:
-            command([uv, "pip", "install", "--quiet", "--python", self.python, *what])
+        if self._uv:
+            command([self._uv, "pip", "install", "--quiet", "--python", self.python, *what])
         else:
             command([self.python, "-m", "pip", "install", "--quiet", "--progress-bar", "off", *what])
 
