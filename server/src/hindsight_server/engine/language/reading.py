@@ -17,7 +17,7 @@ from hindsight_server.ports.llm import ToolRequest
 # Tags by which open models mark their thoughts: DeepSeek, Qwen and most others; Mistral; Kimi; ByteDance; gpt-oss.
 _TAGS = r"think|thinking|thought|thoughts|reasoning|reflection|scratchpad|inner_thoughts|seed:think"
 _REASONING = re.compile(
-    rf"<\s*(?:\|?begin_of_)?({_TAGS})\b[^>]*>.*?(?:<\s*(?:/\s*|\|?end_of_)\1\s*\|?>|\Z)"
+    rf"<\s*(?:\|?begin_of_)?({_TAGS})\b[^<>]*>.*?(?:<\s*(?:/\s*|\|?end_of_)\1\s*\|?>|\Z)"
     r"|\[THINK\].*?(?:\[/THINK\]|\Z)"
     r"|◁think▷.*?(?:◁/think▷|\Z)"
     r"|<\|channel\|>\s*analysis.*?(?:<\|channel\|>\s*final[^<]*<\|message\|>|\Z)",
