@@ -22,7 +22,7 @@ from hindsight_server.testing.process import ServerProcess
 BANKS = ("fuzz-a", "fuzz-b", "fuzz/ç 银行")
 DOCUMENTS = 150  # a bank; they are written again and again, so that what it holds stays about the same
 ALLOWED = {200, 400, 413, 422}
-GROWTH_MB = 30
+GROWTH_MB = 15  # by which the last quarter may exceed the third; 9 were measured
 
 _RANGES = (
     *((0x20, 0x7E), (0x00, 0x1F), (0xA0, 0x24F), (0x300, 0x36F), (0x370, 0x4FF), (0x590, 0x6FF), (0x900, 0xDFF)),
@@ -192,6 +192,6 @@ def test_twenty_thousand_random_requests_break_nothing_and_memory_stays_bounded(
     print("answers:", dict(statuses), "memory in MB after each thousand:", *map(round, measured))
     assert statuses[200] > 10_000
     assert "Traceback" not in server.log.read_text(), "nor is anything passed over in silence"
-    # The caches of words, posting lists and vectors are bounded, and fill for as long as every word is a new one.
-    filled = len(measured) * 3 // 4
-    assert max(measured[filled:]) - max(measured[:filled]) < GROWTH_MB
+    # Not nothing: nearly every word is a new one, so that bounded caches and the banks' vocabularies still fill.
+    quarter = len(measured) // 4
+    assert max(measured[-quarter:]) - max(measured[-2 * quarter : -quarter]) < GROWTH_MB
