@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -77,6 +78,14 @@ def test_neighbours(a: str, b: str, neighbours: str) -> None:
 @pytest.mark.parametrize(("turn", "turn_count", "session"), rows("sessions"))
 def test_sessions(turn: str, turn_count: str, session: str) -> None:
     assert session_key(place(turn), turn_count=int(turn_count)) == (None if session == "none" else code(session))
+
+
+def test_a_task_id_is_a_session_where_no_session_id_is() -> None:
+    task = replace(place("document d, turn 0"), metadata={"task_id": "t1"})
+    both = replace(task, metadata={"task_id": "t1", "session_id": "s1"})
+    blank = replace(task, metadata={"task_id": "t1", "session_id": ""})
+    keys = [session_key(one, turn_count=5) for one in (task, both, blank)]
+    assert keys == ["metadata:t1", "metadata:s1", "metadata:t1"]
 
 
 @pytest.mark.parametrize(("a", "b", "folded"), rows("folding"))

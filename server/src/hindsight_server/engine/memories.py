@@ -193,10 +193,15 @@ def _forget_write(bank_id: str, wanted: ForgetInput) -> ForgetWrite:
     if len(given) > 1:
         raise InvalidInput(f"Give only one of {' and '.join(map(repr, given))} at a time.", field=given[1])
     for name in ("ids", "document_ids"):
-        if len(getattr(wanted, name) or ()) > _MOST_FORGOTTEN:
+        listed = getattr(wanted, name) or ()
+        if len(listed) > _MOST_FORGOTTEN:
             raise InvalidInput(
                 f"{name} holds more than {_MOST_FORGOTTEN} ids; send them in several requests.", field=name
             )
+        for index, one in enumerate(listed):
+            if clean_text(one) != one:
+                told = f"{name}[{index}] holds a NUL character or half a surrogate pair, which no id does; take it out."
+                raise InvalidInput(told, field=f"{name}[{index}]")
     return ForgetWrite(
         bank_id=bank_id,
         fact_ids=tuple(wanted.ids or ()),

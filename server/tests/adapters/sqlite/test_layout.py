@@ -43,9 +43,11 @@ _WHOLE_BANK = {
     *("llm_requests.next_number", "llm_requests.count_texts", "llm_requests.forget_texts"),
     *("security.count", "security.list", "security.next_number"),
     *("transfer.documents", "transfer.facts", "transfer.given", "transfer.rules", "transfer.holds_anything"),
+    *("transfer.causes", "transfer.done", "transfer.observations", "transfer.passes"),
     *("observations.all_done", "observations.all_passes", "observations.failed", "observations.count_failed"),
     *("observations.exists", "observations.scopes", "observations.seqs", "observations.banks_waiting"),
-    # These take the one row that a bank has in a table.
+    # These take the one row that a bank has in a table, or the first.
+    "causes.any",
     *("observations.last_at", "observations.lower_mark", "observations.waiting", "observations.count_waiting"),
     *("operations.count", "operations.list", "operations.drop_pointless", "snapshots.forget_removed"),
 }

@@ -50,8 +50,9 @@ def read_transfer(
     take(TransferBank(bank_id=bank_id, name=bank.name, config=bank.config, directives=rules))
     ids = None if document_ids is None else to_json(list(dict.fromkeys(document_ids)))
     wanted = {"bank_id": bank_id, "document_ids": ids}
-    some = {"bank_id": bank_id} if ids is None else wanted
-    suffix = "" if ids is None else "_of"  # the queries of a few documents go by their index
+    # A few documents are found by the index, not by looking through the bank.
+    few = ids is not None
+    some = wanted if few else {"bank_id": bank_id}
     rows = all_rows(connection, "transfer.documents", wanted)
     missing = set(document_ids or ()) - {row[0] for row in rows}
     if missing:
@@ -60,9 +61,9 @@ def read_transfer(
     for row in rows:
         take(_document(connection, bank_id, row, chunks))
     drawn = drawn_in(connection, bank_id)
-    causes = _causes(all_rows(connection, f"transfer.causes{suffix}", some))
+    causes = _causes(all_rows(connection, "transfer.causes_of" if few else "transfer.causes", some))
     consolidation = read_consolidation(connection, bank_id) if document_ids is None else {}
-    for row in connection.execute(sql(f"transfer.facts{suffix}"), some):
+    for row in connection.execute(sql("transfer.facts_of" if few else "transfer.facts"), some):
         fact = _fact(connection, bank_id, row, chunks)
         more: dict[str, Any] = {}
         for name, held in (("attachments", drawn), ("causes", causes), ("consolidation", consolidation)):
