@@ -1,18 +1,22 @@
-"""`hindsight bank`: banks as archives, copies of them, and what their memory defence decided."""
+"""`hindsight bank`: which there are, what they hold, their archives and copies, and their memory defence."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from shlex import quote as quoted
+from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
 import typer
 
 from hindsight_server.cli.archives import export, finished, show_result
-from hindsight_server.cli.state import State, give_up
+from hindsight_server.cli.state import State, give_up, say
+from hindsight_server.cli.verbs import show
 
-app = typer.Typer(help="Export, import, copy and watch banks.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="List, watch, copy, export, import and delete banks.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 class Mode(StrEnum):
@@ -30,6 +34,56 @@ Bank = Annotated[str, typer.Argument(metavar="BANK", help="The memory bank.")]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The archive.")]
 Data = Annotated[bool, typer.Option("--data/--no-data", help="Documents and memories.")]
 Settings = Annotated[bool, typer.Option("--settings/--no-settings", help="The bank's own settings.")]
+_BANKS = "/v1/default/banks"
+
+
+@app.command("list")
+def list_banks(
+    context: typer.Context,
+    query: Annotated[str | None, typer.Option(help="Only banks whose id or name holds this.")] = None,
+    limit: Annotated[int, typer.Option(min=0, help="How many at most.")] = 100,
+) -> None:
+    """List banks, the most recently written first."""
+    wanted = urlencode({"q": query or "", "limit": limit})
+    listed = _send(context.obj, "GET", f"{_BANKS}?{wanted}")
+    columns = ("bank_id", "name", "fact_count", "created_at", "last_write_at")
+    show(context.obj, listed, [{name: bank[name] for name in columns} for bank in listed["banks"]])
+    if len(listed["banks"]) < listed["total"]:
+        say(f"Note: there are {listed['total']}; `--limit {listed['total']}` shows all of them.")
+
+
+@app.command()
+def stats(context: typer.Context, bank: Bank) -> None:
+    """Count what a bank holds and what is still to be done for it."""
+    counted = _stats(context.obj, bank)
+    row = {"documents": counted["total_documents"], "memories": counted["total_nodes"]}
+    row |= {name: counted["nodes_by_fact_type"].get(name, 0) for name in ("world", "experience", "observation")}
+    jobs = ("pending_operations", "failed_operations")
+    row |= {name: counted[name] for name in (*jobs, "pending_consolidation", "last_memory_write_at")}
+    width = max(map(len, row))
+    text = "\n".join(f"{name.ljust(width)}  {'never' if value is None else value}" for name, value in row.items())
+    show(context.obj, counted, [row], text=text)
+    if counted["pending_operations"] or counted["failed_operations"]:
+        say(f"Note: `hindsight operation list {quoted(bank)}` tells which operations wait or failed, and why.")
+
+
+@app.command()
+def delete(
+    context: typer.Context,
+    bank: Bank,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; without, only tell what would be lost.")] = False,
+) -> None:
+    """Delete a bank with everything in it, for good."""
+    if not yes:
+        held = _stats(context.obj, bank)
+        give_up(
+            f"Nothing is deleted yet: {held['total_documents']} documents and {held['total_nodes']} memories of "
+            f"{bank!r} would be lost for good.\n"
+            f"Say `hindsight bank delete {quoted(bank)} --yes` to delete them; `hindsight bank export` keeps a copy.",
+            code=2,
+        )
+    done = _send(context.obj, "DELETE", _path(bank))
+    show(context.obj, done, [done])
 
 
 @app.command("export")
@@ -86,13 +140,24 @@ def security_events(
     limit: Annotated[int, typer.Option(min=0, help="How many at most.")] = 20,
 ) -> None:
     """List what memory defence decided, the newest first."""
-    from hindsight_server.cli.api import Api, ApiError
-    from hindsight_server.cli.output import show
+    told = _send(context.obj, "GET", f"{_path(bank)}/security-events?limit={limit}")
+    columns = ("created_at", "action", "detector", "severity", "document_id", "message")
+    show(context.obj, told, [{name: event[name] for name in columns} for event in told["items"]])
 
-    state: State = context.obj
+
+def _path(bank: str) -> str:
+    return f"{_BANKS}/{quote(bank, safe='')}"
+
+
+def _stats(state: State, bank: str) -> Any:
+    return _send(state, "GET", f"{_path(bank)}/stats")
+
+
+def _send(state: State, method: str, path: str) -> Any:
+    """A call; the decoded answer. Ends the command with the reason when it fails."""
+    from hindsight_server.cli.api import Api, ApiError
+
     try:
-        told = Api(state).get(f"/v1/default/banks/{quote(bank, safe='')}/security-events?limit={limit}")
+        return Api(state).send(method, path)
     except ApiError as error:
         give_up(str(error), code=error.code)
-    columns = ("created_at", "action", "detector", "severity", "document_id", "message")
-    show(state, told, rows=[{name: event[name] for name in columns} for event in told["items"]])

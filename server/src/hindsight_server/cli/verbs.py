@@ -1,4 +1,4 @@
-"""What the verbs of mental models and pages share."""
+"""What the verbs below a bank share."""
 
 from __future__ import annotations
 

@@ -1,0 +1,148 @@
+"""`hindsight operation ...` as processes against a real server whose language model fails, and then does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from hindsight_server.testing.model_server import Fail, ModelServer, Question, Reply
+from hindsight_server.testing.process import ServerProcess
+
+_FACT = {"facts": [{"what": "Ann moved to Oslo.", "line": 1}]}
+_QUICK = {"LLM_MAX_RETRIES": "0", "CONSOLIDATION_LLM_PROVIDER": "none"}
+
+
+class Model:
+    """A model that says what it was told to last."""
+
+    def __init__(self) -> None:
+        self.reply: Reply = Fail(401, message="invalid key")
+
+    def __call__(self, question: Question) -> Reply:
+        return self.reply
+
+
+class Command:
+    """The command, for one server and one bank."""
+
+    def __init__(self, url: str, bank: str) -> None:
+        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("HINDSIGHT_")}
+        self._environment["HINDSIGHT_API_URL"] = url
+        self.bank = bank
+
+    def run(self, group: str, verb: str, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "hindsight_server.cli.main", group, verb, self.bank, *arguments],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        return done
+
+    def __call__(self, *arguments: str) -> Any:
+        return json.loads(self.run(*arguments, "--json").stdout)
+
+    def ended(self, operation: str) -> Any:
+        for _ in range(60):
+            found = self("operation", "show", operation)
+            if found["status"] not in ("pending", "processing"):
+                return found
+            time.sleep(0.1)
+        raise AssertionError(found)
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return Model()
+
+
+@pytest.fixture(scope="module")
+def url(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("operations")
+    with ModelServer(model) as asked, ServerProcess(folder, environment=asked.environment(**_QUICK)) as server:
+        yield server.url
+
+
+@pytest.fixture
+def command(url: str, model: Model) -> Command:
+    """Of a bank with a text that the model could not be used for."""
+    model.reply = Fail(401, message="invalid key")
+    command = Command(url, f"bank {uuid4().hex[:8]}/é")
+    stored = command("memory", "retain", "Ann: I moved to Oslo with my two kids.")
+    assert stored["operation_id"] is None, "the answer does not name the job that is left behind"
+    return command
+
+
+@pytest.mark.feature("O2")
+def test_what_waits_to_be_read_again_is_listed_and_shown(command: Command) -> None:
+    (waiting,) = command("operation", "list", "--status", "pending", "--type", "retain")["operations"]
+    table = command.run("operation", "list").stdout
+    assert table.splitlines()[0].split()[:3] == ["operation_id", "operation_type", "status"]
+    assert waiting["operation_id"] in table
+    shown = command.run("operation", "show", waiting["operation_id"])
+    assert dict(line.split(maxsplit=1) for line in shown.stdout.splitlines())["status"] == "pending"
+    assert command("operation", "list", "--status", "completed")["operations"] == []
+    counted = command.run("bank", "stats")
+    assert f"`hindsight operation list '{command.bank}'` tells which" in counted.stderr
+
+
+@pytest.mark.feature("O2")
+def test_an_operation_is_cancelled_and_done_again(command: Command, model: Model) -> None:
+    operation = command("operation", "list")["operations"][0]["operation_id"]
+    assert command("operation", "cancel", operation)["success"]
+    shown = command.run("operation", "show", operation)
+    assert "cancelled" in shown.stdout
+    assert f"`hindsight operation retry '{command.bank}' {operation}` has it done now" in shown.stderr
+    assert "only unfinished ones" in command.run("operation", "cancel", operation, code=1).stderr
+    model.reply = _FACT
+    assert command("operation", "retry", operation)["success"]
+    assert command.ended(operation)["status"] == "completed"
+    assert "Ann moved to Oslo." in command.run("memory", "recall", "Who moved to Oslo?").stdout
+    assert "Note" not in command.run("operation", "show", operation).stderr
+    assert "completed; only failed" in command.run("operation", "retry", operation, code=1).stderr
+
+
+@pytest.mark.feature("O2")
+def test_the_reason_of_a_failure_is_told(command: Command) -> None:
+    operation = command("operation", "list")["operations"][0]["operation_id"]
+    command.run("operation", "retry", operation)
+    for _ in range(60):
+        (listed,) = command("operation", "list")["operations"]
+        if listed["error_message"]:
+            break
+        time.sleep(0.1)
+    assert "could not be read by the language model" in command.run("operation", "list").stdout
+    shown = command.run("operation", "show", operation)
+    assert "refuses the key" in shown.stdout
+    assert "has it done now" in shown.stderr
+
+
+def test_a_list_that_is_cut_off_tells_how_to_go_on(command: Command) -> None:
+    command.run("memory", "retain", "Ben: I sold my canoe.")
+    cut = command.run("operation", "list", "--limit", "1")
+    assert "there are 2; `--offset 1` shows the next ones" in cut.stderr
+    rest = command.run("operation", "list", "--limit", "1", "--offset", "1", "--json")
+    assert len(json.loads(rest.stdout)["operations"]) == 1
+    assert "Note" not in rest.stderr
+
+
+def test_what_is_not_there_or_not_possible_is_told(command: Command) -> None:
+    gone = command.run("operation", "show", "none", code=1)
+    assert "Operation 'none' not found" in gone.stderr
+    assert f"`hindsight operation list '{command.bank}'`" in gone.stderr
+    assert gone.stdout == ""
+    for verb in ("retry", "cancel"):
+        assert "not found" in command.run("operation", verb, "none", code=1).stderr
+    command.run("operation", "list", "--status", "done", code=2)
+    command.run("operation", "list", "--limit", "101", code=2)
