@@ -5,16 +5,14 @@ The checking library is imported at the first answer. Schemas that a schema refe
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hindsight_server.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator, ValidationError
+    from jsonschema import ValidationError
 
 _NAME = re.compile(r"\w{1,40}")
 _MOST_PROBLEMS = 5
@@ -65,17 +63,11 @@ def pruned(schema: Mapping[str, Any], value: Any) -> Any:
 
 
 def _validate(schema: Mapping[str, Any], value: Any) -> list[ValidationError]:
-    return list(_validator(json.dumps(schema)).iter_errors(value))
-
-
-@lru_cache(maxsize=32)
-def _validator(schema: str) -> Draft202012Validator:
-    """What checks by a schema, given as JSON; making it takes longer than most checks."""
     from jsonschema import Draft202012Validator
     from referencing import Registry
 
     # A registry of its own keeps the library from fetching what a schema refers to.
-    return Draft202012Validator(json.loads(schema), registry=Registry())
+    return list(Draft202012Validator(dict(schema), registry=Registry()).iter_errors(value))
 
 
 def _told(error: ValidationError) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from hindsight_server.ports.store import Store
 
 _IN_FLIGHT = 256  # documents that are being read or wait to be stored
 _STORED_AT_ONCE = 32  # documents; encoding so many takes less time than reading them
+_GATHERING_SECONDS = 0.25  # that the first document of a batch waits for more: small batches cost as much as large ones
 _EXTRACTED_AT_ONCE = 16  # documents that are split into chunks in one go
 
 
@@ -81,18 +83,26 @@ class Pipeline:
     async def _store_all(self, progress: _Progress) -> dict[str, Any]:
         more = True
         while more:
-            batch: list[Read] = []
-            while len(batch) < _STORED_AT_ONCE and (not batch or not self._ready.empty()):
-                read = await self._ready.get()
-                if read is None:
-                    more = False
-                    break
-                batch.append(read)
+            batch, more = await self._next_batch()
             if batch:
                 await self._store_batch(batch, progress)
                 for _ in batch:
                     self._room.release()
         return dict(progress.result)
+
+    async def _next_batch(self) -> tuple[list[Read], bool]:
+        """What is ready to be stored, with what follows at once; and whether there may be more after it."""
+        batch: list[Read] = []
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(None) as limit:
+                while len(batch) < _STORED_AT_ONCE:
+                    read = await self._ready.get()
+                    if read is None:
+                        return batch, False
+                    if not batch:
+                        limit.reschedule(asyncio.get_running_loop().time() + _GATHERING_SECONDS)
+                    batch.append(read)
+        return batch, True
 
     async def _store_batch(self, batch: Sequence[Read], progress: _Progress) -> None:
         prepared = await self._extracting.indexed(batch)
