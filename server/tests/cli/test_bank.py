@@ -73,7 +73,7 @@ def test_stats_count_what_a_bank_holds(run: Run, bank: str) -> None:
 @pytest.mark.feature("O2")
 def test_a_bank_is_deleted_only_when_it_was_meant(run: Run, bank: str) -> None:
     asked = run("bank", "delete", bank, code=2)
-    assert "1 documents and 1 memories" in asked.stderr
+    assert "documents (1) and memories (1) would be lost" in asked.stderr
     assert f"`hindsight bank delete '{bank}' --yes`" in asked.stderr
     assert asked.stdout == ""
     assert "Oslo" in run("memory", "recall", bank, "Ann").stdout

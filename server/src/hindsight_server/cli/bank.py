@@ -77,13 +77,13 @@ def delete(
     if not yes:
         held = _stats(context.obj, bank)
         give_up(
-            f"Nothing is deleted yet: {held['total_documents']} documents and {held['total_nodes']} memories of "
-            f"{bank!r} would be lost for good.\n"
+            f"Nothing is deleted yet. With {bank!r} its documents ({held['total_documents']}) and memories "
+            f"({held['total_nodes']}) would be lost for good.\n"
             f"Say `hindsight bank delete {quoted(bank)} --yes` to delete them; `hindsight bank export` keeps a copy.",
             code=2,
         )
     done = _send(context.obj, "DELETE", _path(bank))
-    show(context.obj, done, [done])
+    show(context.obj, done, [{name: done[name] for name in ("deleted_count", "message")}])
 
 
 @app.command("export")

@@ -56,7 +56,9 @@ def show_operation(context: typer.Context, bank: Bank, operation: OperationId) -
             code=1,
         )
     row = {name: found[name] for name in _COLUMNS[:-1]} | {"completed_at": found["completed_at"]}
-    row |= (found["progress"] or {}) | (found["result_metadata"] or {}) | {"error_message": found["error_message"]}
+    told = (found["progress"] or {}) | (found["result_metadata"] or {})
+    row |= {name: value for name, value in told.items() if name not in row}
+    row["error_message"] = found["error_message"]
     show(context.obj, found, [row], text=_lines(row))
     if found["status"] in _AGAIN or (found["status"] == "pending" and found["next_retry_at"]):
         say(f"Note: `hindsight operation retry {quoted(bank)} {quoted(operation)}` has it done now.")
@@ -66,14 +68,14 @@ def show_operation(context: typer.Context, bank: Bank, operation: OperationId) -
 def retry(context: typer.Context, bank: Bank, operation: OperationId) -> None:
     """Have an operation that failed, was cancelled or waits for its next try done now."""
     done = send(context.obj, bank, "POST", f"{_path(operation)}/retry")
-    show(context.obj, done, [done])
+    show(context.obj, done, [{name: done[name] for name in ("operation_id", "message")}])
 
 
 @app.command()
 def cancel(context: typer.Context, bank: Bank, operation: OperationId) -> None:
     """Stop an operation that waits or is being done; what it stored already stays."""
     done = send(context.obj, bank, "DELETE", _path(operation))
-    show(context.obj, done, [done])
+    show(context.obj, done, [{name: done[name] for name in ("operation_id", "message")}])
 
 
 def _path(operation: str) -> str:
