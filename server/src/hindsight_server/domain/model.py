@@ -93,10 +93,10 @@ class NameLink:
 class ExtractedFact:
     """What an extractor makes of a turn, before it has an id.
 
-    `text` is what is stored, searched and shown: ``"Speaker: words"``, or the words alone. `caused_by` are places, among
-    the facts of its extraction, of those that are stated to be its causes. `spoken` are folds
-    (`domain.naming.fold_of`) of words that mention a name if the bank knows one that is written so. `attachments`
-    are the ids of those that it was drawn from.
+    `text` is what is stored, searched and shown: ``"Speaker: words"``, or the words alone. `caused_by` are places,
+    among the facts of its extraction, of those that are stated to be its causes. `spoken` are folds
+    (`domain.naming.fold_of`) of words that mention a name if the bank knows one that is written so. `attachments` are
+    the ids of those that it was drawn from.
     """
 
     text: str
