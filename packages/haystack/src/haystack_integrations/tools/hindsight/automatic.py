@@ -59,10 +59,10 @@ class AutomaticMemory:
             return None
         try:
             found = self.scoped.tagged(scope.tag_names()).recall(query, bank_id=scope.bank())
+            return self._shown(found, scope)
         except HindsightError as error:
             self._note(error)
             return None
-        return self._shown(found, scope)
 
     async def recall_block_async(self, messages: Sequence[ChatMessage], scope: RunScope = _CONFIGURED) -> str | None:
         """Async twin of :meth:`recall_block`."""
@@ -71,10 +71,10 @@ class AutomaticMemory:
             return None
         try:
             found = await self.scoped.tagged(scope.tag_names()).arecall(query, bank_id=scope.bank())
+            return self._shown(found, scope)
         except HindsightError as error:
             self._note(error)
             return None
-        return self._shown(found, scope)
 
     def _shown(self, found: RecallOutcome, scope: RunScope) -> str | None:
         self.conversations.show(found.texts[: self.max_recall_results], scope)
