@@ -68,6 +68,9 @@ class Settings:
             what was found.
         reflects_in_flight: reflects with a language model at the same time; one more is answered with 503. 0 sets no
             limit.
+        retain_batch_enabled: leave the questions of asynchronous retains with the provider as batches, where it
+            has them.
+        retain_batch_poll_seconds: seconds between two looks for the answers of a batch.
         bank_llm_health: serve the operation that asks a bank's models whether they answer.
         language: the language models of each kind of work; none unless they are named.
         files: where attachments and uploads are kept, and what they may be.
@@ -93,14 +96,14 @@ class Settings:
     llm_trace_texts: bool = field(default=False, metadata=_variable("LLM_TRACE_TEXTS"))
     llm_trace_max_chars: int = field(default=50_000, metadata=_variable("LLM_TRACE_MAX_CHARS"))
     llm_trace_retention_days: int = field(default=1, metadata=_variable("LLM_TRACE_RETENTION_DAYS"))
-    mental_model_refresh_tick_seconds: int = field(
-        default=300, metadata=_variable("MENTAL_MODEL_REFRESH_TICK_SECONDS")
-    )
+    mental_model_refresh_tick_seconds: int = field(default=300, metadata=_variable("MENTAL_MODEL_REFRESH_TICK_SECONDS"))
     reflect_max_iterations: int = field(default=10, metadata=_variable("REFLECT_MAX_ITERATIONS"))
     reflect_wall_timeout: int = field(default=300, metadata=_variable("REFLECT_WALL_TIMEOUT"))
     reflect_max_context_tokens: int = field(default=100_000, metadata=_variable("REFLECT_MAX_CONTEXT_TOKENS"))
     reflects_in_flight: int = field(default=0, metadata=_variable("ADMISSION_REFLECT_MAX_IN_FLIGHT"))
     bank_llm_health: bool = field(default=True, metadata=_variable("ENABLE_BANK_LLM_HEALTH"))
+    retain_batch_enabled: bool = field(default=False, metadata=_variable("RETAIN_BATCH_ENABLED"))
+    retain_batch_poll_seconds: int = field(default=60, metadata=_variable("RETAIN_BATCH_POLL_INTERVAL_SECONDS"))
     language: LanguageSettings = field(default_factory=LanguageSettings)
     files: FileSettings = field(default_factory=FileSettings)
 
@@ -114,6 +117,7 @@ class Settings:
         _check_range(self, "llm_trace_max_chars", 1, 10_000_000)
         _check_range(self, "llm_trace_retention_days", 1, 3650)
         _check_range(self, "mental_model_refresh_tick_seconds", 1, 86_400)
+        _check_range(self, "retain_batch_poll_seconds", 1, 86_400)
         _check_range(self, "reflect_max_iterations", 1, 100)
         _check_range(self, "reflect_wall_timeout", 1, 86_400)
         _check_range(self, "reflect_max_context_tokens", 4000, 10_000_000)
@@ -202,8 +206,9 @@ _INTEGERS = (
     *("port", "threads", "max_body_bytes", "recalls_in_flight", "recall_cache_bytes"),
     *("reflect_max_iterations", "reflect_wall_timeout", "reflect_max_context_tokens", "reflects_in_flight"),
     *("llm_trace_max_chars", "llm_trace_retention_days", "mental_model_refresh_tick_seconds"),
+    "retain_batch_poll_seconds",
 )
-_SWITCHES = ("llm_trace_enabled", "llm_trace_texts", "bank_llm_health")
+_SWITCHES = ("llm_trace_enabled", "llm_trace_texts", "bank_llm_health", "retain_batch_enabled")
 
 
 _PATHS = ("data_dir", "ranking_weights")

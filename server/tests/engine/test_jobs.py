@@ -15,7 +15,7 @@ import pytest
 
 from hindsight_server.adapters.sqlite import SqliteStore
 from hindsight_server.domain.errors import Conflict, InvalidInput, NotFound
-from hindsight_server.engine.jobs import JobOptions, JobRunner
+from hindsight_server.engine.jobs import JobOptions, JobRunner, JobWaits
 from hindsight_server.engine.retain import ItemInput
 from hindsight_server.ports.records import Operation
 
@@ -296,3 +296,25 @@ async def test_a_job_survives_the_death_of_its_process(tmp_path: Path, clock: St
         assert (await engine.operations.status("b", died.stdout.strip())).status == "completed"
     finally:
         await store.close()
+
+
+async def test_tries_that_only_wait_do_not_count_and_a_job_queued_anew_begins_anew(
+    engine: Engine, runner: JobRunner, work: Work
+) -> None:
+    work.failures = [JobWaits(result={"n": n}, seconds=60) for n in range(9)] + [ValueError("broken") for _ in range(6)]
+    await add(engine)
+    seen = []
+    for _ in range(12):
+        assert await runner.run_until_idle() == 1
+        found = await engine.store.get_operation("b", "job")
+        assert found is not None
+        seen.append((found.status, (found.result or {}).get("waited")))
+        engine.clock.forward(100_000)
+    assert seen[8:] == [("pending", 9), ("pending", 9), ("pending", 9), ("failed", 9)]
+    assert await engine.store.requeue_operation("b", "job", engine.clock.now())
+    for expected in ("pending", "pending", "failed"):
+        assert await runner.run_until_idle() == 1
+        found = await engine.store.get_operation("b", "job")
+        assert found is not None
+        assert found.status == expected
+        engine.clock.forward(100_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from hindsight_server.engine.recall.model import BadWeights
 from hindsight_server.engine.recall.recaller import Recaller
 from hindsight_server.engine.recall.settings import RecallSettings
 from hindsight_server.engine.repair import VectorRepair
+from hindsight_server.engine.retain.batching import Batching
 from hindsight_server.engine.retain.preview import Previewer
 from hindsight_server.engine.retain.retainer import RETAIN, Retainer
 from hindsight_server.engine.tags import Tags
@@ -46,6 +48,8 @@ from hindsight_server.http.metrics import Metrics
 from hindsight_server.http.services import Services
 from hindsight_server.ports.records import Operation
 from hindsight_server.settings import Settings, SettingsError, variable_of
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,8 +142,19 @@ def _retainer(core: _Core, knowing: Knowing) -> Retainer:
     retainer.tell(knowing.consolidator.notice)
     if core.distiller is not None:
         retainer.read_with(core.distiller)
+    if base.settings.retain_batch_enabled:
+        _batch(retainer, base)
     base.jobs.register(RETAIN, _counted(retainer.run_job, outside.metrics))
     return retainer
+
+
+def _batch(retainer: Retainer, base: Base) -> None:
+    model, seconds = base.outside.models.retain, base.settings.retain_batch_poll_seconds
+    if model is None or model.batches is None:
+        variable = variable_of("retain_batch_enabled")
+        _log.warning("%s changes nothing: the model that extracts facts has no batches", variable)
+        return
+    retainer.batch_with(Batching(model.batches, base.outside.clock, poll_seconds=seconds))
 
 
 def _banks(settings: Settings, outside: Outside, on_forget: OnForget) -> Banks:

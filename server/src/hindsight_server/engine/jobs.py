@@ -35,6 +35,24 @@ class JobIncomplete(HindsightServerError):
         self.waits = waits
 
 
+class JobWaits(HindsightServerError):
+    """A job has nothing to do for a while. It is handed back, and the try does not count.
+
+    Args:
+        result: what came of it so far; the next try finds it in its operation.
+        seconds: after how long it is taken up again.
+    """
+
+    def __init__(self, *, result: Mapping[str, Any], seconds: float) -> None:
+        super().__init__(f"The job waits for {seconds:g} s.")
+        self.result = result
+        self.seconds = seconds
+
+
+WAITED = "waited"
+"""The key of a job's result for how many of its tries did nothing but wait. A job that goes on keeps it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOptions:
     """How jobs are run.
@@ -179,13 +197,18 @@ class JobRunner:
 
     async def _do(self, job: Operation) -> None:
         most = self._options.max_attempts if job.error is None else self._options.patient_attempts
-        if job.attempts > most:
+        if _tries(job) > most:
             # Only a job that takes its process down with it gets here: other failures are counted when they happen.
             told = f"gave up after {most} tries that never came to an end"
             await self._store.finish_operation(job, "failed", self._clock.now(), result=job.result, error=told)
             return
         try:
             result = await self._handlers[job.type](job)
+        except JobWaits as wait:
+            now = self._clock.now()
+            result = {**wait.result, WAITED: job.attempts - _tries(job) + 1}
+            retry_at = now + timedelta(seconds=wait.seconds)
+            await self._store.finish_operation(job, "pending", now, result=result, retry_at=retry_at)
         except Exception as error:  # whatever goes wrong in a job is told in its operation
             await self._failed(job, error)
         else:
@@ -198,14 +221,15 @@ class JobRunner:
             return
         waits = isinstance(error, JobIncomplete) and error.waits
         most = self._options.patient_attempts if waits else self._options.max_attempts
-        lasting = isinstance(error, InvalidInput | NotFound) or job.attempts >= most
+        tries = _tries(job)
+        lasting = isinstance(error, InvalidInput | NotFound) or tries >= most
         told = str(error) if isinstance(error, HindsightServerError) else f"internal error ({type(error).__name__})"
         _log.error(
             "job %s (%s) of bank %r failed at try %d, %s: %s",
             job.operation_id,
             job.type,
             job.bank_id,
-            job.attempts,
+            tries,
             "for good" if lasting else "to be tried again",
             told,
             exc_info=None if isinstance(error, JobIncomplete) else error,
@@ -214,7 +238,9 @@ class JobRunner:
         if lasting:
             await self._store.finish_operation(job, "failed", now, result=result, error=told)
         else:
-            delay = self._options.backoff_seconds * 4 ** max(0, job.attempts - 1)
+            if job.attempts > tries:
+                result = {**(result or {}), WAITED: job.attempts - tries}
+            delay = self._options.backoff_seconds * 4 ** max(0, tries - 1)
             retry_at = now + timedelta(seconds=min(delay, self._options.longest_backoff_seconds))
             await self._store.finish_operation(job, "pending", now, result=result, error=told, retry_at=retry_at)
 
@@ -242,6 +268,13 @@ class JobRunner:
                     return
             except Exception:  # the job goes on; at worst it is done twice, which equals once
                 _log.exception("the lease of job %s could not be renewed; trying again", job.operation_id)
+
+
+def _tries(job: Operation) -> int:
+    """The tries of a job without those that only waited."""
+    waited = int((job.result or {}).get(WAITED, 0))
+    # Put into the queue anew, a job begins to count anew.
+    return job.attempts - waited if job.attempts > waited else job.attempts
 
 
 async def _ended(*tasks: asyncio.Task[None]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -148,3 +148,30 @@ class ChatProvider(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class BatchProvider(Protocol):
+    """What a provider of models has besides, when many questions can be left with it to be answered within a day.
+
+    Both methods that ask raise as `ChatProvider.chat` does.
+    """
+
+    async def submit(self, name: str, requests: Mapping[str, ChatRequest]) -> str:
+        """Leave questions, by ids of at most 64 characters; the batch's id.
+
+        A batch of the same name that is there already, and was not given up, is taken instead: whoever does not know
+        whether an earlier call came through can call again. Questions that are too many for a batch are left out.
+        """
+        ...
+
+    async def poll(self, batch_id: str) -> Mapping[str, ChatReply] | None:
+        """The answers of a batch by the ids of their questions; None while it is worked on.
+
+        A question without an answer failed, or the batch ended before its turn came.
+        """
+        ...
+
+    async def discard(self, batch_id: str) -> None:
+        """End a batch and delete what was sent and answered, as far as that is possible. Raises nothing for it."""
+        ...

@@ -19,6 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 
+from hindsight_server.testing.model_batches import Batches
 from hindsight_server.testing.model_wire import anthropic_answer, openai_answer, read_question
 
 
@@ -110,16 +111,18 @@ class ModelServer:
     Args:
         script: the replies in order; or a function, called for one question at a time.
         seconds: how long each answer takes, besides its own time.
+        batches: where files and batches are left; their questions are answered by the script too. None knows none.
 
     Attributes:
         questions: what was asked, in the order of arrival.
         surplus: questions that came after the end of the script.
     """
 
-    def __init__(self, script: Script, *, seconds: float = 0.0) -> None:
+    def __init__(self, script: Script, *, seconds: float = 0.0, batches: Batches | None = None) -> None:
         self._make = script if callable(script) else None
         self._replies: Iterator[Reply] = iter(()) if callable(script) else iter(script)
         self._seconds = seconds
+        self.batches = batches
         self._lock = threading.Condition()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.owner = self
@@ -184,7 +187,10 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))))
+        data = self.rfile.read(int(self.headers.get("content-length", 0)))
+        if self._of_batches("POST", data):
+            return
+        body = json.loads(data)
         headers = {name.lower(): value for name, value in self.headers.items()}
         question = Question(**read_question(body), body=body, headers=headers, path=self.path)
         reply, seconds = self.server.owner.reply(question)
@@ -200,9 +206,35 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(200, {}, json.dumps(self._answer(question, _said(reply))).encode())
 
+    def do_DELETE(self) -> None:
+        if not self._of_batches("DELETE", b""):
+            self._send(404, {}, b"{}")
+
     def do_GET(self) -> None:
+        if self._of_batches("GET", b""):
+            return
         listed = {"object": "list", "data": [{"id": "scripted", "object": "model"}]}
         self._send(200, {}, json.dumps(listed).encode())
+
+    def _of_batches(self, method: str, data: bytes) -> bool:
+        """Answer a request for files and batches; False when it is none."""
+        path = self.path.partition("?")[0].removeprefix("/v1")
+        if not path.startswith(("/files", "/batches")):
+            return False
+        batches = self.server.owner.batches
+        status, answer = (404, b"{}") if batches is None else batches.handle(method, path, data, self._row)
+        self._send(status, {}, answer)
+        return True
+
+    def _row(self, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+        """The status and answer of one question of a batch."""
+        question = Question(**read_question(body), body=body, headers={}, path="batch")
+        reply, _ = self.server.owner.reply(question)
+        if isinstance(reply, Fail):
+            return reply.status, {"error": {"message": reply.message, "code": reply.code}}
+        if isinstance(reply, Raw | Drop):
+            raise TypeError("a batch answers with text or Fail only")
+        return 200, openai_answer(_said(reply))
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing is printed."""

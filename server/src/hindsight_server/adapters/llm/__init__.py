@@ -26,6 +26,10 @@ def make_provider(endpoint: Endpoint) -> ChatProvider:
         from hindsight_server.adapters.llm.anthropic_chat import AnthropicProvider
 
         return AnthropicProvider(endpoint)
+    if endpoint.provider == "openai":
+        from hindsight_server.adapters.llm.openai_batch import OpenAiBatchProvider
+
+        return OpenAiBatchProvider(endpoint)
     from hindsight_server.adapters.llm.openai_chat import OpenAiProvider
 
     return OpenAiProvider(endpoint)

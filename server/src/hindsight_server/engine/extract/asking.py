@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from datetime import datetime
 
 from hindsight_server.domain.labels import Label, read_labels
@@ -30,6 +32,14 @@ def prompt_version(mode: str) -> str:
 def messages(item: RetainItem, options: ExtractionOptions, passage: Passage) -> tuple[Message, ...]:
     """The messages that ask for the facts of a passage."""
     return (Message(role="system", text=_system(options)), Message(role="user", text=_passage(item, passage)))
+
+
+def question_id(asked: Sequence[Message]) -> str:
+    """The same for the same question, and for no other: 40 hexadecimal digits."""
+    told = hashlib.sha256()
+    for message in asked:
+        told.update(f"{message.role} {len(message.text)}\n{message.text}".encode(errors="replace"))
+    return told.hexdigest()[:40]
 
 
 def _system(options: ExtractionOptions) -> str:

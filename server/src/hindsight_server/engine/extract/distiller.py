@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hindsight_server.domain.errors import AnswerTooLong, BadModelAnswer, BankNotFound, ModelError, ModelUnavailable
 from hindsight_server.domain.grounding import Ordinary
 from hindsight_server.domain.model import ExtractedFact, Extraction, RetainItem
 from hindsight_server.engine.extract.answers import ModelFact, facts_schema, read_facts
-from hindsight_server.engine.extract.asking import messages
+from hindsight_server.engine.extract.asking import messages, question_id
 from hindsight_server.engine.extract.checking import Checked, PassageCheck, Source, annotated
 from hindsight_server.engine.extract.passages import Passage, passages
 from hindsight_server.engine.extract.types import ChunkFailure, Distilled, Dropped
 from hindsight_server.engine.language import CallAbout, LanguageModel
 from hindsight_server.engine.offload import offloaded
 from hindsight_server.ports.extractor import ExtractionOptions
-from hindsight_server.ports.llm import Usage
+from hindsight_server.ports.llm import ChatReply, ChatRequest, Usage
 
 Aliases = Callable[[str, Sequence[str]], Awaitable[Iterable[Sequence[str]]]]
 """For a bank and some names: all names of each entity that is known by one of them."""
@@ -74,6 +75,20 @@ class Distiller:
         self._turns = asyncio.Semaphore(model.max_concurrent)
         self._ordinary = ordinary
         self._aliases = aliases
+        self._answers: Mapping[str, ChatReply] = {}
+
+    def answered(self, answers: Mapping[str, ChatReply]) -> Distiller:
+        """The same, with answers of before to some of its `questions`, which are not asked again."""
+        made = copy.copy(self)
+        made._answers = answers
+        return made
+
+    async def questions(
+        self, item: RetainItem, options: ExtractionOptions, extraction: Extraction, *, before: str = ""
+    ) -> dict[str, ChatRequest]:
+        """What `distil` would ask first, one question for each chunk, by their ids."""
+        asked = [messages(item, options, passage) for passage in await _read_for(item, extraction, before)]
+        return {question_id(one): self._model.question(one, facts_schema()) for one in asked}
 
     async def distil(
         self,
@@ -95,10 +110,8 @@ class Distiller:
             before: what was said before the item, to understand it by.
         """
         outage = outage or Outage()
-        wanted = frozenset(fact.chunk_index for fact in extraction.facts)
         source = Source(item, extraction, options, self._ordinary)
-        size = len(item.content) // _CHARS
-        read = await offloaded(size, lambda: passages(item, extraction, wanted, before))
+        read = await _read_for(item, extraction, before)
         chunks = await asyncio.gather(*(self._chunk(source, passage, about, outage) for passage in read))
         by_index = {passage.chunk_index: chunk for passage, chunk in zip(read, chunks, strict=True)}
         usage = Usage()
@@ -147,15 +160,17 @@ class Distiller:
         self, source: Source, passage: Passage, about: CallAbout, outage: Outage, chunk: _Chunk
     ) -> list[ModelFact | None]:
         asked = messages(source.item, source.options, passage)
+        given = self._answers.get(question_id(asked)) if self._answers else None
         async with self._turns:
-            if outage.lasts:
+            if outage.lasts and given is None:
                 raise ModelUnavailable("The model did not answer several times in a row; the chunk was not sent.")
             try:
-                answer = await self._model.structured(asked, facts_schema(), about=about)
+                answer = await self._model.structured(asked, facts_schema(), about=about, given=given)
             except ModelUnavailable:
                 outage.failures += 1
                 raise
-            outage.failures = 0
+            if given is None:
+                outage.failures = 0
         chunk.usage += answer.usage
         return read_facts(answer.value)
 
@@ -189,6 +204,12 @@ class Distiller:
             if any(near.holds(name) for name in names if name not in missing):
                 known += names
         return known
+
+
+async def _read_for(item: RetainItem, extraction: Extraction, before: str) -> list[Passage]:
+    """The passages of the chunks in which there is something."""
+    wanted = frozenset(fact.chunk_index for fact in extraction.facts)
+    return await offloaded(len(item.content) // _CHARS, lambda: passages(item, extraction, wanted, before))
 
 
 def _causes(given: Sequence[ModelFact | None], number: int) -> tuple[int, ...]:

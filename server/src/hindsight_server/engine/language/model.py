@@ -30,7 +30,16 @@ from hindsight_server.engine.language.types import (
     ToolTurn,
     no_record,
 )
-from hindsight_server.ports.llm import ChatProvider, ChatReply, ChatRequest, Message, Schema, Tool, Usage
+from hindsight_server.ports.llm import (
+    BatchProvider,
+    ChatProvider,
+    ChatReply,
+    ChatRequest,
+    Message,
+    Schema,
+    Tool,
+    Usage,
+)
 
 _LONGEST_REPEATED = 8_000
 
@@ -78,6 +87,15 @@ class LanguageModel:
         """The name of its provider."""
         return self._provider.provider
 
+    @property
+    def batches(self) -> BatchProvider | None:
+        """Where questions can be left to be answered later; None when its provider has no such thing."""
+        return self._provider if isinstance(self._provider, BatchProvider) else None
+
+    def question(self, messages: Sequence[Message], schema: Schema) -> ChatRequest:
+        """What `structured` would send first."""
+        return replace(self._request(messages, None), schema=schema)
+
     async def complete(self, messages: Sequence[Message], *, about: CallAbout, max_tokens: int | None = None) -> Answer:
         """Prose. `truncated` tells when the limit of tokens cut it off.
 
@@ -97,11 +115,20 @@ class LanguageModel:
         raise BadModelAnswer(f"Model '{self.name}' gave an empty answer, twice.")
 
     async def structured(
-        self, messages: Sequence[Message], schema: Schema, *, about: CallAbout, max_tokens: int | None = None
+        self,
+        messages: Sequence[Message],
+        schema: Schema,
+        *,
+        about: CallAbout,
+        max_tokens: int | None = None,
+        given: ChatReply | None = None,
     ) -> Structured:
         """A JSON object that follows the schema; what does not is asked for once more, saying what is wrong.
 
         Properties that the schema does not allow are left out without asking.
+
+        Args:
+            given: the model's answer, when it was asked before; it is read as one of now would be.
 
         Raises:
             AnswerTooLong: it was cut off by the limit of tokens.
@@ -109,7 +136,8 @@ class LanguageModel:
         """
         request, used, wrong = replace(self._request(messages, max_tokens), schema=schema), Usage(), ""
         for repaired in (False, True):
-            reply = await self._ask(request, about)
+            reply = await self._ask(request, about) if given is None else self._taken(request, about, given)
+            given = None
             used += reply.usage
             value, wrong = _following(schema, reply, messages)
             if value is not None:
@@ -158,6 +186,22 @@ class LanguageModel:
             temperature=options.temperature,
             timeout_seconds=options.timeout_seconds,
         )
+
+    def _taken(self, request: ChatRequest, about: CallAbout, reply: ChatReply) -> ChatReply:
+        """An answer of before, recorded as one that took no time."""
+        now = time.time()
+        self._record(
+            Attempt(
+                about=about,
+                provider=self.provider,
+                model=self.name,
+                began=now,
+                ended=now,
+                request=request,
+                reply=reply,
+            )
+        )
+        return reply
 
     async def _ask(self, request: ChatRequest, about: CallAbout) -> ChatReply:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ from hindsight_server.engine.retain.prepare import (
     with_encodings,
 )
 from hindsight_server.ports.extractor import Extractor
-from hindsight_server.ports.llm import Usage
+from hindsight_server.ports.llm import ChatReply, ChatRequest, Usage
 from hindsight_server.ports.records import DocumentWrite
 
 _AT_ONCE = 200  # items; between two such slices a cancelled request stops
@@ -78,6 +79,23 @@ class Extracting:
         self._indexer = indexer
         self.distiller: Distiller | None = None
         self.attaching: Attaching | None = None
+
+    def answered(self, answers: Mapping[str, ChatReply]) -> Extracting:
+        """The same, with answers of before to some of its `questions`."""
+        made = copy.copy(self)
+        made.distiller = None if self.distiller is None else self.distiller.answered(answers)
+        return made
+
+    async def questions(self, parts: Sequence[Part]) -> dict[str, ChatRequest]:
+        """What a model would be asked about the parts, by the questions' ids."""
+        asked: dict[str, ChatRequest] = {}
+        if self.distiller is not None:
+            for one in (one for found in await self._found(parts) for one in found):
+                item, options = one.part.checked.item, one.part.options
+                if options.reader:
+                    before = one.part.before
+                    asked |= await self.distiller.questions(item, options, one.extraction, before=before)
+        return asked
 
     def reader(self, mode: str) -> str:
         """The prompt with which chunks are read in a mode; empty where no model reads them."""

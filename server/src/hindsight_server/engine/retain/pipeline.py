@@ -11,6 +11,7 @@ from typing import Any
 
 from hindsight_server.domain.errors import StaleDocument
 from hindsight_server.engine.extract import Outage
+from hindsight_server.engine.jobs import WAITED
 from hindsight_server.engine.language import CallAbout
 from hindsight_server.engine.retain.extracting import Extracting, Read
 from hindsight_server.engine.retain.outcome import added, result_of
@@ -142,6 +143,9 @@ class _Progress:
     def __init__(self, operation: Operation, so_far: Mapping[str, Any], clock: Clock) -> None:
         self.result: Mapping[str, Any] = dict(so_far)
         self._operation = operation
+        known = operation.result or {}
+        # Of a job that has waited for a batch: it is the same one after a crash.
+        self._kept = {name: known[name] for name in ("batch", WAITED) if name in known}
         self._clock = clock
 
     def after(self, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,4 +159,4 @@ class _Progress:
             "processed": len(result["document_ids"]),
             "total": self._operation.items_count,
         }
-        return replace(self._operation, result={"progress": at, "read": dict(result)})
+        return replace(self._operation, result={**self._kept, "progress": at, "read": dict(result)})

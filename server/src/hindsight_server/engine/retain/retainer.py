@@ -21,6 +21,7 @@ from hindsight_server.engine.defence import Defender, NoDefence
 from hindsight_server.engine.extract import Distiller
 from hindsight_server.engine.indexing import Indexer
 from hindsight_server.engine.offload import offloaded
+from hindsight_server.engine.retain.batching import Batching
 from hindsight_server.engine.retain.extracting import Extracting
 from hindsight_server.engine.retain.items import CheckedItem, check_bank_id, check_items, fingerprint
 from hindsight_server.engine.retain.outcome import outcome_of, replayed, result_of
@@ -77,6 +78,10 @@ class Retainer:
         """Have a language model read items for facts from now on."""
         self._extracting.distiller = distiller
 
+    def batch_with(self, batching: Batching) -> None:
+        """Leave the questions of jobs with the provider as batches from now on."""
+        self._worker.batching = batching
+
     def tell(self, on_change: OnChange) -> None:
         """Have somebody told of each bank whose facts were changed."""
         self._on_change = on_change
@@ -120,7 +125,7 @@ class Retainer:
             return check_items(items, document_tags, new_document_id, self._clock.now(), self._limits)
 
         checked = await offloaded(_size(items), check)
-        check_attachments(checked, self._extracting.attaching)
+        self._check_attachments(checked, run_async)
         bank = await bank_of(self._store, bank_id)
         screened = await self._defender.screen(bank, checked)
         # Taken of what defence leaves, so that not even the hash of a secret is kept.
@@ -150,6 +155,7 @@ class Retainer:
 
         Raises:
             JobIncomplete: the language model could not be used for all of it.
+            JobWaits: its questions were left with the model's provider.
         """
         result = await self._worker.run(operation)
         await self._on_change(operation.bank_id)
@@ -174,6 +180,19 @@ class Retainer:
         added = await self._store.add_operation(operation)
         self._on_job()
         return added
+
+    def _check_attachments(self, items: Sequence[CheckedItem], run_async: bool) -> None:
+        """Raises InvalidInput for an attachment that can't be read."""
+        check_attachments(items, self._extracting.attaching)
+        if not run_async or self._worker.batching is None:
+            return
+        for index, one in enumerate(items):
+            if one.uploads or one.item.attachments:
+                raise InvalidInput(
+                    "Images and files can't be retained with async=true while HINDSIGHT_API_RETAIN_BATCH_ENABLED is "
+                    "set; retain the item with async=false.",
+                    field=f"items[{index}].content",
+                )
 
     async def _persist_attached(self, request: _Request, planned: Sequence[Part]) -> RetainOutcome:
         """The same for parts with attachments: their bytes come first, and those of a job are read by it."""

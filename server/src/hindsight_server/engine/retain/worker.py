@@ -11,6 +11,7 @@ from hindsight_server.domain.errors import NotFound, StaleDocument
 from hindsight_server.engine.extract import Outage
 from hindsight_server.engine.jobs import JobIncomplete
 from hindsight_server.engine.offload import offloaded
+from hindsight_server.engine.retain.batching import Batching
 from hindsight_server.engine.retain.extracting import Extracting, Prepared
 from hindsight_server.engine.retain.outcome import added, result_of, told, without_failures
 from hindsight_server.engine.retain.payload import document_to_reprocess, documents_to_repair, from_payload
@@ -19,6 +20,7 @@ from hindsight_server.engine.retain.planning import stored_parts, with_stored_ha
 from hindsight_server.engine.retain.prepare import Part
 from hindsight_server.engine.retain.said_before import with_said_before
 from hindsight_server.ports.clock import Clock
+from hindsight_server.ports.llm import ChatReply
 from hindsight_server.ports.records import Operation, RetainWrite
 from hindsight_server.ports.store import Store
 
@@ -26,12 +28,17 @@ TRIES = 5  # against writers of the same document; the last one keeps no chunk, 
 
 
 class RetainWorker:
-    """Does the jobs of retain. Doing one twice equals doing it once."""
+    """Does the jobs of retain. Doing one twice equals doing it once.
+
+    Attributes:
+        batching: leaves the questions of a job with the provider as one batch; None puts them singly.
+    """
 
     def __init__(self, store: Store, extracting: Extracting, clock: Clock) -> None:
         self._store = store
         self._extracting = extracting
         self._clock = clock
+        self.batching: Batching | None = None
 
     async def run(self, operation: Operation) -> Mapping[str, Any]:
         """Do a job; its result.
@@ -39,6 +46,7 @@ class RetainWorker:
         Raises:
             JobIncomplete: there are chunks that the language model could not be used for. Their documents are stored
                 as they were written, and the next try reads those chunks again.
+            JobWaits: its questions were left with the provider, and are not answered yet.
         """
         payload = operation.payload or {}
         before = dict(operation.result or {})
@@ -58,6 +66,7 @@ class RetainWorker:
         return result
 
     async def _extract_waiting(self, operation: Operation, outage: Outage) -> dict[str, Any]:
+        answers = await self.batching.collected(operation) if self.batching is not None else None
         for attempt in range(1, TRIES + 1):
             parts = await self._waiting_parts(operation)
             if attempt > 1:
@@ -67,14 +76,30 @@ class RetainWorker:
             parts = await with_said_before(self._store, operation.bank_id, parts, operation.operation_id)
             try:
                 if any(self._extracting.is_read(part) for part in parts) or "read" in (operation.result or {}):
-                    return await Pipeline(self._store, self._extracting, self._clock).run(operation, parts, outage)
-                return await self._finish(operation, parts)
+                    result = await self._read(operation, parts, answers, outage)
+                else:
+                    result = await self._finish(operation, parts)
             except StaleDocument:
                 if attempt == TRIES:
                     raise
                 told = await self._store.get_operation(operation.bank_id, operation.operation_id)
                 operation = replace(operation, result=told.result if told else None)
+            else:
+                if self.batching is not None:
+                    await self.batching.discard(operation)
+                return result
         raise AssertionError("unreachable")
+
+    async def _read(
+        self, operation: Operation, parts: Sequence[Part], answers: Mapping[str, ChatReply] | None, outage: Outage
+    ) -> dict[str, Any]:
+        """Have the model read the parts, by the answers of a batch as far as there are any."""
+        if self.batching is not None and answers is None:
+            questions = await self._extracting.questions(parts)
+            if questions:
+                await self.batching.submit(operation, questions)
+        extracting = self._extracting.answered(answers) if answers else self._extracting
+        return await Pipeline(self._store, extracting, self._clock).run(operation, parts, outage)
 
     async def _waiting_parts(self, operation: Operation) -> list[Part]:
         payload = operation.payload or {}
