@@ -17,7 +17,7 @@ class Batches:
 
     Attributes:
         held: batches are worked on and never done.
-        ends: the status in which a batch ends; all but ``completed`` leave it without answers.
+        ends: the status in which a batch ends; all but ``completed`` and ``expired`` leave it without answers.
         refused: the status with which batches are refused, or None.
         made: the batches in the order of their making, with their questions.
         files: the files that are there, by id.
@@ -80,10 +80,11 @@ class Batches:
 
     def _end(self, batch: dict[str, Any], answer: Answer) -> None:
         batch["status"] = self.ends
-        if self.ends != "completed":
+        if self.ends not in ("completed", "expired"):
             return
+        lines = self.files[batch["input_file_id"]].splitlines()
         rows = []
-        for line in self.files[batch["input_file_id"]].splitlines():
+        for line in lines if self.ends == "completed" else lines[: len(lines) // 2]:  # the time was up halfway
             asked = json.loads(line)
             status, body = answer(asked["body"])
             response = {"status_code": status, "body": body}

@@ -64,7 +64,16 @@ async def test_rows_that_failed_are_missing() -> None:
             assert list(found) == ["two"]
 
 
-@pytest.mark.parametrize("ends", ["expired", "failed", "cancelled"])
+async def test_an_expired_batch_has_the_answers_that_came_in_time() -> None:
+    with ModelServer([{"city": "Oslo"}], batches=Batches(ends="expired")) as server:
+        async with opened("openai", server.url) as provider:
+            assert isinstance(provider, BatchProvider)
+            found = await provider.poll(await provider.submit("job", QUESTIONS))
+            assert found is not None
+            assert list(found) == ["one"]
+
+
+@pytest.mark.parametrize("ends", ["failed", "cancelled"])
 async def test_a_batch_that_came_to_nothing_has_no_answers(ends: str) -> None:
     with ModelServer([], batches=Batches(ends=ends)) as server:
         async with opened("openai", server.url) as provider:

@@ -12,7 +12,7 @@ from hindsight_server.engine.jobs import JobOptions
 from hindsight_server.engine.retain import ItemInput
 from hindsight_server.engine.retain.batching import Batching
 from hindsight_server.ports.llm import BatchProvider, ChatReply, ChatRequest
-from hindsight_server.ports.records import Operation
+from hindsight_server.ports.records import Operation, RetainWrite
 from hindsight_server.ports.store import Store
 from hindsight_server.testing.scripted_model import Reply, ScriptedProvider
 
@@ -168,6 +168,42 @@ async def test_another_process_goes_on_with_the_same_batch(engine: Engine, store
     clock.forward(31)
     await other.jobs.run_until_idle()
     assert (await operation_of(other)).status == "completed"
+    assert provider.names == [OPERATION]
+    assert not provider.requests
+
+
+async def test_after_a_failure_halfway_only_the_rest_is_read_and_from_the_same_batch(
+    engine: Engine, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = BatchingProvider(answered)
+    with_batches(engine, provider, clock)
+    items = [ItemInput(content="Bob: I bought a boat.", document_id=f"d{number}") for number in range(70)]
+    await engine.retain("b", items, run_async=True, operation_id=OPERATION)
+    await engine.jobs.run_until_idle()
+    provider.done = True
+    store, writes = engine.store.retain, 0
+
+    async def broken(write: RetainWrite) -> Any:
+        nonlocal writes
+        writes += 1
+        if writes == 2:
+            raise OSError("the disk is full")
+        return await store(write)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(engine.store, "retain", broken)
+        clock.forward(61)
+        await engine.jobs.run_until_idle()
+    halfway = await operation_of(engine)
+    assert halfway.status == "pending"
+    assert halfway.result is not None
+    assert 0 < len(halfway.result["read"]["document_ids"]) < 70
+    clock.forward(61)
+    await engine.jobs.run_until_idle()
+    done = await operation_of(engine)
+    assert done.result is not None
+    assert (done.status, len(done.result["document_ids"])) == ("completed", 70)
+    assert await engine.texts("b") == ["Bob owns a boat."] * 70
     assert provider.names == [OPERATION]
     assert not provider.requests
 
