@@ -1,8 +1,10 @@
 """Nothing holds the event loop for long: who waits there makes every other client wait.
 
-The processor time of each step on the loop is measured, not the wall time, so that a busy machine changes little. Steps
-should stay below 5 ms; what is asserted leaves room for machines five times slower than ours, and each amount of work
-is such that doing it on the loop would take far more than that.
+What is measured is the processor time of the loop's thread in each step, which is one callback of the loop, from its
+beginning to its end; garbage collection is left out. Other threads and programs take no part in it, but they slow down
+what is measured while they share caches and cores with it. So each request that has a long step is made again, three
+times in all, and its best run counts: work that is done on the loop is there in every run. Each amount of work is such
+that doing it on the loop would take far more than 5 ms.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ import gc
 import json
 import time
 from asyncio import events
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +28,8 @@ from hindsight_server.engine.offload import offloaded
 from hindsight_server.http.app import create_app
 from hindsight_server.settings import Settings
 
-LONGEST_SECONDS = 0.025
+LONGEST_SECONDS = 0.005
+RUNS = 3
 BANK = "/v1/default/banks/b"
 
 
@@ -59,6 +63,20 @@ def watched() -> Iterator[Watch]:
     finally:
         events.Handle._run = run  # type: ignore[attr-defined]
         gc.enable()
+
+
+async def check_steps(run: Callable[[], Awaitable[None]]) -> None:
+    """Fails when every run has a step that is too long."""
+    best = Watch()
+    for number in range(RUNS):
+        with watched() as watch:
+            await run()
+        gc.collect()
+        if number == 0 or watch.seconds < best.seconds:
+            best = watch
+        if best.seconds < LONGEST_SECONDS:
+            return
+    raise AssertionError(f"{best.seconds * 1000:.1f} ms: {best.step}")
 
 
 @pytest.fixture
@@ -110,6 +128,14 @@ async def test_the_watch_sees_work_on_the_loop_and_none_in_a_thread() -> None:
     assert "offloaded" in watch.step
 
 
+async def test_a_step_that_is_long_in_every_run_is_told() -> None:
+    async def run() -> None:
+        await asyncio.create_task(offloaded(1, lambda: sum(range(2_000_000))))
+
+    with pytest.raises(AssertionError, match="offloaded"):
+        await check_steps(run)
+
+
 async def test_retain_and_recall_side_by_side(client: httpx.AsyncClient) -> None:
     async def write() -> None:
         for _ in range(4):
@@ -119,41 +145,45 @@ async def test_retain_and_recall_side_by_side(client: httpx.AsyncClient) -> None
         for number in range(8):
             await _recall(client, f"Who painted canoe {number}?", max_tokens=8192, budget="high")
 
-    with watched() as watch:
+    async def run() -> None:
         await asyncio.gather(write(), write(), read(), read())
-    assert watch.seconds < LONGEST_SECONDS, watch.step
+
+    await check_steps(run)
 
 
 async def test_a_request_of_many_items(client: httpx.AsyncClient) -> None:
-    with watched() as watch:
-        await _retain(client, _items(3000))
-    assert watch.seconds < LONGEST_SECONDS, watch.step
+    await check_steps(lambda: _retain(client, _items(3000)))
 
 
 async def test_a_job_of_many_items(client: httpx.AsyncClient) -> None:
-    with watched() as watch:
+    async def run() -> None:
         await _retain(client, _items(3000), **{"async": True})
         for _ in range(600):
-            listed = await client.get(f"{BANK}/operations?status=completed")
-            if listed.json()["total"]:
+            open_ = [await client.get(f"{BANK}/operations?status={one}") for one in ("pending", "processing")]
+            if not any(listed.json()["total"] for listed in open_):
                 break
             await asyncio.sleep(0.05)
         else:
             raise AssertionError("the job did not end")
-    assert watch.seconds < LONGEST_SECONDS, watch.step
+
+    await check_steps(run)
+    listed = await client.get(f"{BANK}/operations?status=completed")
+    assert listed.json()["total"]
 
 
 async def test_a_long_document(client: httpx.AsyncClient) -> None:
     text = "\n".join(item["content"] for item in _items(20_000))
-    with watched() as watch:
-        await _retain(client, [{"content": text, "document_id": "long"}])
-    assert watch.seconds < LONGEST_SECONDS, watch.step
+    await check_steps(lambda: _retain(client, [{"content": text, "document_id": "long"}]))
 
 
 async def test_long_lists_and_many_results(client: httpx.AsyncClient) -> None:
-    await _retain(client, _items(3000))
-    with watched() as watch:
-        assert (await client.get(f"{BANK}/memories/list?limit=3000")).status_code == 200
-        assert (await client.get(f"{BANK}/documents?limit=3000")).status_code == 200
+    async def listed(path: str) -> None:
+        assert (await client.get(f"{BANK}/{path}")).status_code == 200
+
+    async def recalled() -> None:
         assert await _recall(client, "Who painted a canoe?", max_tokens=20_000, budget="high") > 300
-    assert watch.seconds < LONGEST_SECONDS, watch.step
+
+    await _retain(client, _items(3000))
+    for path in ("memories/list?limit=3000", "documents?limit=3000", "graph?limit=2000"):
+        await check_steps(partial(listed, path))
+    await check_steps(recalled)

@@ -84,8 +84,8 @@ class Graphs:
         else:
             facts, total = await self._of_chunk(bank_id, wanted, limit, chunk_id)
         vectors = await self._store.vectors(bank_id, [fact.seq for fact in facts])
-        links = await asyncio.to_thread(_links, facts, vectors)
-        links = (*links, *_causal_links(facts, await self._store.causes(bank_id, [fact.fact_id for fact in facts])))
+        causes = await self._store.causes(bank_id, [fact.fact_id for fact in facts])
+        links = await asyncio.to_thread(_links, facts, vectors, causes)
         return Graph(facts=tuple(facts), links=links, total=total, limit=limit)
 
     async def _latest(self, bank_id: str, wanted: FactFilter, limit: int) -> tuple[list[Fact], int]:
@@ -113,9 +113,16 @@ class Graphs:
         return found[:limit], len(found)
 
 
-def _links(facts: Sequence[Fact], vectors: Mapping[str, tuple[Int64Array, Float32Array]]) -> tuple[Link, ...]:
+def _links(
+    facts: Sequence[Fact], vectors: Mapping[str, tuple[Int64Array, Float32Array]], causes: Sequence[tuple[str, str]]
+) -> tuple[Link, ...]:
     ordered = sorted(facts, key=lambda fact: (_time(fact) is not None, _time(fact) or 0.0, fact.seq))
-    return (*_entity_links(ordered), *_temporal_links(ordered), *_semantic_links(facts, vectors))
+    return (
+        *_entity_links(ordered),
+        *_temporal_links(ordered),
+        *_semantic_links(facts, vectors),
+        *_causal_links(facts, causes),
+    )
 
 
 def _entity_links(ordered: Sequence[Fact]) -> Iterator[Link]:

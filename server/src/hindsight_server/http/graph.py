@@ -64,7 +64,7 @@ async def get_graph(request: Request, bank_id: BankId, query: Annotated[GraphQue
         tags=tag_filter(query.tags, query.tags_match),
     )
     graph = await services(request).graphs.of(bank_id, wanted, query.limit, query.chunk_id or None)
-    return answer(graph_answer(graph))
+    return await offloaded(len(graph.facts) + len(graph.links), lambda: answer(graph_answer(graph)))
 
 
 def graph_answer(graph: Graph) -> shapes.GraphDataResponse:

@@ -57,7 +57,7 @@ async def list_memories(request: Request, bank_id: BankId, query: Annotated[Memo
         "offset": page.offset,
     }
     await show_on_facts(services(request), bank_id, cast("list[dict[str, Any]]", listed["items"]))
-    return answer(listed)
+    return await offloaded(len(page.items), lambda: answer(listed))
 
 
 def fact_filter(query: MemoriesQuery) -> FactFilter:

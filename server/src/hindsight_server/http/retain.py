@@ -27,7 +27,7 @@ class RetainBody(wire.RetainRequest):
 
 async def retain(request: Request, bank_id: BankId, body: Annotated[RetainBody, Body(RetainBody)]) -> Response:
     served = services(request)
-    items = await offloaded(len(body.items), lambda: [item_input(item) for item in body.items])
+    items = await offloaded(len(body.items), lambda: _item_inputs(body.items))
     outcome = await served.retainer.retain(
         bank_id,
         items,
@@ -38,6 +38,15 @@ async def retain(request: Request, bank_id: BankId, body: Annotated[RetainBody, 
     if not outcome.replayed and not outcome.run_async:
         served.metrics.retained(len(set(outcome.document_ids)), outcome.no_fact_documents)
     return answer(retain_answer(outcome))
+
+
+def _item_inputs(items: list[ReceiptedItem]) -> list[ItemInput]:
+    """The items as the engine takes them. The list is emptied, so that they are freed here and not on the loop."""
+    items.reverse()
+    made = []
+    while items:
+        made.append(item_input(items.pop()))
+    return made
 
 
 def item_input(item: wire.MemoryItem) -> ItemInput:

@@ -8,6 +8,7 @@ import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hindsight_server.domain.errors import AnswerTooLong, BadModelAnswer, ModelError, ModelTimedOut, ModelUnavailable
@@ -30,6 +31,7 @@ from hindsight_server.engine.language.types import (
     ToolTurn,
     no_record,
 )
+from hindsight_server.engine.offload import offloaded
 from hindsight_server.ports.llm import (
     BatchProvider,
     ChatProvider,
@@ -42,6 +44,7 @@ from hindsight_server.ports.llm import (
 )
 
 _LONGEST_REPEATED = 8_000
+_ANSWER_CHARS = 500  # of an answer that are as much work to check as an item
 
 
 class LanguageModel:
@@ -139,7 +142,9 @@ class LanguageModel:
             reply = await self._ask(request, about) if given is None else self._taken(request, about, given)
             given = None
             used += reply.usage
-            value, wrong = _following(schema, reply, messages)
+            value, wrong = await offloaded(
+                len(reply.text) // _ANSWER_CHARS, partial(_following, schema, reply, messages)
+            )
             if value is not None:
                 return Structured(value=value, usage=used, repaired=repaired)
             if reply.truncated:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from hindsight_server.domain.model import Fact
+from hindsight_server.engine.offload import offloaded
 from hindsight_server.engine.recall.arms import ArmReport
 from hindsight_server.engine.recall.cache import ViewCache
 from hindsight_server.engine.recall.explain import Explainer
@@ -55,7 +57,8 @@ class ResultBuilder:
             entities = await self._include.entities(run, rows, query.entities_max_tokens)
         if query.source_facts is not None:
             sources, truncated = await self._include.source_facts(run.bank_id, facts, scope.tags, query.source_facts)
-        results = await self._with_copies(run, ranked, selection, _scored(facts, selection.places, first, ranked))
+        scored = await offloaded(len(facts), partial(_scored, facts, selection.places, first, ranked))
+        results = await self._with_copies(run, ranked, selection, scored)
         run.lap("results")
         return RecallOutcome(
             results=results,
@@ -77,14 +80,18 @@ class ResultBuilder:
             return results
         shown = {place: copies[:MOST_COPIES] for place, copies in selection.copies.items()}
         facts = await self._selector.read(run, ranked, np.concatenate(list(shown.values())))
-        return tuple(
-            replace(
-                result,
-                copies=tuple(facts[copy] for copy in shown.get(place, _NONE).tolist() if copy in facts),
-                proof_count=result.fact.proof_count + len(selection.copies.get(place, _NONE)),
+
+        def with_copies() -> tuple[ScoredFact, ...]:
+            return tuple(
+                replace(
+                    result,
+                    copies=tuple(facts[copy] for copy in shown.get(place, _NONE).tolist() if copy in facts),
+                    proof_count=result.fact.proof_count + len(selection.copies.get(place, _NONE)),
+                )
+                for place, result in zip(selection.places.tolist(), results, strict=True)
             )
-            for place, result in zip(selection.places.tolist(), results, strict=True)
-        )
+
+        return await offloaded(len(results), with_copies)
 
     async def _chunks(
         self, run: Run, ranked: Ranked, selection: Selection, max_tokens: int
@@ -99,16 +106,15 @@ class ResultBuilder:
 
 
 def _scored(facts: Sequence[Fact], places: Int32Array, first: FirstPass, ranked: Ranked) -> tuple[ScoredFact, ...]:
-    rows = ranked.rows[places].tolist()
-    shown = set(rows)
+    shown = ranked.rows[places]
+    rows = shown.tolist()
     final = ranked.final[places].tolist()
     reranker = [math.nan] * len(rows) if ranked.reranker is None else ranked.reranker[places].tolist()
-    raw = {report.name: _scores_of(report) for report in first.reports if report.name in ("semantic", "keyword")}
+    raw = {report.name: _scores_of(report, shown) for report in first.reports}
     brought: dict[int, tuple[str, ...]] = {}
-    for report in first.reports:
-        for row in report.hits.rows.tolist():
-            if row in shown:
-                brought[row] = (*brought.get(row, ()), report.name)
+    for name, found in raw.items():
+        for row in found:
+            brought[row] = (*brought.get(row, ()), name)
     return tuple(
         ScoredFact(
             fact,
@@ -124,5 +130,6 @@ def _scored(facts: Sequence[Fact], places: Int32Array, first: FirstPass, ranked:
     )
 
 
-def _scores_of(report: ArmReport) -> dict[int, float]:
-    return dict(zip(report.hits.rows.tolist(), report.hits.scores.tolist(), strict=True))
+def _scores_of(report: ArmReport, shown: Int32Array) -> dict[int, float]:
+    hits, held = report.hits, np.isin(report.hits.rows, shown)
+    return dict(zip(hits.rows[held].tolist(), hits.scores[held].tolist(), strict=True))

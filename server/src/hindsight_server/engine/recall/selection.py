@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hindsight_server.domain.model import Fact
+from hindsight_server.engine.offload import offloaded
 from hindsight_server.engine.recall.arms import floor_of
 from hindsight_server.engine.recall.cache import BankMoved, ViewCache
 from hindsight_server.engine.recall.fill import fitting, list_tokens
@@ -18,6 +19,8 @@ from hindsight_server.engine.recall.types import LeftOut
 from hindsight_server.engine.recall.view import FACT_TYPES, BoolArray, Float64Array, Int8Array, Int32Array
 
 _OBSERVATION = FACT_TYPES.index("observation")
+_LINE = 8  # tokens of a short fact as a line of a list
+_LINES = 20  # that are as much work to fit as an item
 _ROUNDS = 8  # of making room, taking what came free, and looking again
 
 
@@ -67,7 +70,7 @@ class Selector:
         facts: dict[int, Fact] = {}
         longer: dict[int, int] = {}
         for _ in range(_ROUNDS):
-            taken = left[fitting(sizes[left].tolist(), budget)]
+            taken = left[await _fitting(sizes[left], budget)]
             facts = await self.read(run, ranked, taken)
             if _lengthened(sizes, longer, facts):
                 continue
@@ -103,6 +106,11 @@ class Selector:
         if len(found) < len(seqs) and not run.repeated:
             raise BankMoved
         return {place: found[seq] for place, seq in zip(places.tolist(), seqs, strict=True) if seq in found}
+
+
+async def _fitting(sizes: Float64Array, budget: int) -> list[int]:
+    most = min(len(sizes), budget // _LINE)
+    return await offloaded(most // _LINES, lambda: fitting(sizes.tolist(), budget))
 
 
 def _below_floors(run: Run, ranked: Ranked) -> tuple[BoolArray, BoolArray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hindsight_server.domain.model import FactState
@@ -18,11 +18,11 @@ from hindsight_server.engine.offload import offloaded
 from hindsight_server.engine.retain.prepare import (
     Extracted,
     Part,
+    add_encodings,
     extract,
     index,
     stored_chunks,
     texts_to_encode,
-    with_encodings,
 )
 from hindsight_server.ports.extractor import Extractor
 from hindsight_server.ports.llm import ChatReply, ChatRequest, Usage
@@ -90,7 +90,7 @@ class Extracting:
         """What a model would be asked about the parts, by the questions' ids."""
         asked: dict[str, ChatRequest] = {}
         if self.distiller is not None:
-            for one in (one for found in await self._found(parts) for one in found):
+            for one in [one async for found in self._found(parts) for one in found]:
                 item, options = one.part.checked.item, one.part.options
                 if options.reader:
                     before = one.part.before
@@ -118,7 +118,7 @@ class Extracting:
     async def pending(self, parts: Sequence[Part]) -> Prepared:
         """The parts' own words, without vectors, which hold the place until a job extracts them."""
         documents: list[DocumentWrite] = []
-        for found in await self._found(parts):
+        async for found in self._found(parts):
             documents += await asyncio.to_thread(index, found, self._indexer, FactState.PENDING)
         return Prepared(documents=tuple(documents))
 
@@ -127,11 +127,11 @@ class Extracting:
     ) -> Prepared:
         """The parts with facts and vectors."""
         about = CallAbout(bank_id=bank_id, purpose="retain", operation_id=operation_id)
-        return await self.indexed([await self.read(parts, about, outage or Outage())])
+        return await self.indexed(iter([await self.read(parts, about, outage or Outage())]))
 
     async def read(self, parts: Sequence[Part], about: CallAbout, outage: Outage) -> Read:
         """The parts with facts: extracted in worker threads a slice at a time, then read by the model, all at once."""
-        return await self.distilled([one for found in await self._found(parts) for one in found], about, outage)
+        return await self.distilled([one async for found in self._found(parts) for one in found], about, outage)
 
     async def extracted(self, parts: Sequence[Part]) -> list[Extracted]:
         """What the built-in extractor finds in a few parts."""
@@ -145,35 +145,23 @@ class Extracting:
         return Read(tuple(extracted), tuple(distilled))
 
     async def indexed(self, reads: Iterable[Read]) -> Prepared:
-        """What was read, with words and vectors to be found by."""
-        extracted: list[Extracted] = []
-        unread: list[Unread] = []
-        dropped: Counter[str] = Counter()
-        usage = Usage()
-        for read in reads:
-            for one, distilled in zip(read.extracted, read.distilled, strict=True):
-                if distilled is None:
-                    extracted.append(one)
-                    continue
-                extracted.append(replace(one, extraction=distilled.extraction, unread=distilled.failed_chunks))
-                dropped.update(loss.reason for loss in distilled.dropped)
-                usage += distilled.usage
-                if distilled.failures:
-                    unread.append(_unread(one, distilled))
-        documents: list[DocumentWrite] = []
-        for start in range(0, len(extracted), _AT_ONCE):
-            documents += await asyncio.to_thread(index, extracted[start : start + _AT_ONCE], self._indexer)
-        documents, unencoded = await self._encoded(documents)
-        return Prepared(
-            documents=tuple(documents), usage=usage, dropped=dropped, unread=tuple(unread), unencoded=unencoded
-        )
+        """What was read, with words and vectors to be found by.
 
-    async def _found(self, parts: Sequence[Part]) -> list[list[Extracted]]:
-        stored = stored_chunks(parts)
-        return [
-            await asyncio.to_thread(extract, parts[start : start + _AT_ONCE], self._extractor, stored)
-            for start in range(0, len(parts), _AT_ONCE)
-        ]
+        Where nobody else holds what was read, each slice is freed by itself: freeing all of it would take too long.
+        """
+        extracted, prepared = _as_read(reads)
+        documents: list[DocumentWrite] = []
+        while extracted:
+            some = extracted[:_AT_ONCE]
+            del extracted[:_AT_ONCE]
+            documents += await asyncio.to_thread(index, some, self._indexer)
+        unencoded = await self._encode(documents)
+        return replace(prepared, documents=tuple(documents), unencoded=unencoded)
+
+    async def _found(self, parts: Sequence[Part]) -> AsyncIterator[list[Extracted]]:
+        stored = await offloaded(len(parts), lambda: stored_chunks(parts))
+        for start in range(0, len(parts), _AT_ONCE):
+            yield await asyncio.to_thread(extract, parts[start : start + _AT_ONCE], self._extractor, stored)
 
     async def _distilled(self, one: Extracted, about: CallAbout, outage: Outage) -> Distilled | None:
         options = one.part.options
@@ -183,13 +171,32 @@ class Extracting:
             one.part.checked.item, options, one.extraction, about, outage, before=one.part.before
         )
 
-    async def _encoded(self, documents: Sequence[DocumentWrite]) -> tuple[list[DocumentWrite], int]:
-        """The documents with vectors, and the number of facts that got none because the model is away."""
+    async def _encode(self, documents: list[DocumentWrite]) -> int:
+        """Give the documents' facts vectors; the number of facts that got none because the model is away."""
         count = sum(len(document.facts) for document in documents)
         texts = await offloaded(count, lambda: texts_to_encode(documents))
         encodings = await self._indexer.encode(texts)
-        encoded = await offloaded(count, lambda: with_encodings(documents, encodings))
-        return encoded, sum(encoding is None for encoding in encodings)
+        await offloaded(count, lambda: add_encodings(documents, encodings))
+        return sum(encoding is None for encoding in encodings)
+
+
+def _as_read(reads: Iterable[Read]) -> tuple[list[Extracted], Prepared]:
+    """The parts with what the model found in them, and what is to be told of that."""
+    extracted: list[Extracted] = []
+    unread: list[Unread] = []
+    dropped: Counter[str] = Counter()
+    usage = Usage()
+    for read in reads:
+        for one, distilled in zip(read.extracted, read.distilled, strict=True):
+            if distilled is None:
+                extracted.append(one)
+                continue
+            extracted.append(replace(one, extraction=distilled.extraction, unread=distilled.failed_chunks))
+            dropped.update(loss.reason for loss in distilled.dropped)
+            usage += distilled.usage
+            if distilled.failures:
+                unread.append(_unread(one, distilled))
+    return extracted, Prepared(documents=(), usage=usage, dropped=dropped, unread=tuple(unread))
 
 
 def _unread(one: Extracted, distilled: Distilled) -> Unread:

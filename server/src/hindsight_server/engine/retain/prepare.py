@@ -140,17 +140,19 @@ class Hashes:
 
 
 def texts_to_encode(documents: Sequence[DocumentWrite]) -> list[str]:
-    """The text of every fact, in the order in which `with_encodings` takes them back."""
+    """The text of every fact, in the order in which `add_encodings` takes them back."""
     return [embedded_text(fact.extracted) for document in documents for fact in document.facts]
 
 
-def with_encodings(documents: Sequence[DocumentWrite], encodings: Sequence[Encoding | None]) -> list[DocumentWrite]:
-    """The documents with a vector for each fact (None leaves a fact without)."""
+def add_encodings(documents: list[DocumentWrite], encodings: Sequence[Encoding | None]) -> None:
+    """Give each fact its vector (None leaves a fact without).
+
+    The list is changed in place, so that what it held is freed in the thread that does this.
+    """
     following = iter(encodings)
-    return [
-        replace(document, facts=tuple(replace(fact, encoding=next(following)) for fact in document.facts))
-        for document in documents
-    ]
+    for at, document in enumerate(documents):
+        facts = tuple(replace(fact, encoding=next(following)) for fact in document.facts)
+        documents[at] = replace(document, facts=facts)
 
 
 def _document(extracted: Extracted, indexer: Indexer, state: FactState) -> DocumentWrite:

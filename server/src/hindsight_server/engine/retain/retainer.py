@@ -218,7 +218,7 @@ class Retainer:
             parts = await with_said_before(self._store, bank_id, parts)
             prepared = await self._extracting.prepared(bank_id, parts, operation_id=operation_id)
         now = self._clock.now()
-        result = result_of(prepared)
+        result = await offloaded(len(parts), lambda: result_of(prepared))
         payload = await offloaded(len(parts), lambda: to_payload(parts)) if run_async else None
         operation = None
         if operation_id:

@@ -33,11 +33,17 @@ async def with_said_before(
         parts: of whole requests; those of one document follow one another.
         operation_id: the job that the parts wait for in the store; None when they are not there yet.
     """
+    behind = {part.checked.item.document_id for part in parts if _goes_behind(part)}
+    if not behind:
+        return list(parts)
     told: dict[str, list[_Told]] = {}
     found: list[Part] = []
     for part in parts:
         item = part.checked.item
-        if part.mode is UpdateMode.APPEND and part.options.reader:
+        if item.document_id not in behind:
+            found.append(part)
+            continue
+        if _goes_behind(part):
             if item.document_id not in told:
                 told[item.document_id] = await _stored(store, bank_id, item.document_id, operation_id)
             earlier = told[item.document_id]
@@ -45,6 +51,10 @@ async def with_said_before(
         told[item.document_id] = [*told.get(item.document_id, ())[-TURNS:], (item.content, item.timestamp)]
         found.append(part)
     return found
+
+
+def _goes_behind(part: Part) -> bool:
+    return part.mode is UpdateMode.APPEND and bool(part.options.reader)
 
 
 async def _stored(store: Store, bank_id: str, document_id: str, operation_id: str | None) -> list[_Told]:

@@ -104,13 +104,13 @@ class RetainWorker:
     async def _waiting_parts(self, operation: Operation) -> list[Part]:
         payload = operation.payload or {}
         waiting = await self._store.waiting_parts(operation.bank_id, operation.operation_id)
-        parts = await offloaded(len(waiting), lambda: from_payload(payload, waiting))
-        return [self._extracting.possible(part) for part in parts]
+        possible = self._extracting.possible
+        return await offloaded(len(waiting), lambda: [possible(part) for part in from_payload(payload, waiting)])
 
     async def _finish(self, operation: Operation, parts: Sequence[Part]) -> dict[str, Any]:
         """All of it in one transaction, which is quick without a model."""
         prepared = await self._extracting.prepared(operation.bank_id, parts, operation_id=operation.operation_id)
-        result = result_of(prepared)
+        result = await offloaded(len(parts), lambda: result_of(prepared))
         await self._store.retain(
             RetainWrite(
                 bank_id=operation.bank_id,
