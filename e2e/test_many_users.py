@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ _SPEC = importlib.util.spec_from_file_location(
 assert _SPEC is not None
 assert _SPEC.loader is not None
 many_users = importlib.util.module_from_spec(_SPEC)
+sys.modules[_SPEC.name] = many_users
 _SPEC.loader.exec_module(many_users)
 
 pytestmark = pytest.mark.filterwarnings(
@@ -28,7 +30,8 @@ async def test_nobody_sees_another_users_memories(framework: str, tmp_path: Path
     users = [f"user{number}" for number in range(8)]
     with ServerProcess(tmp_path) as server:
         ask = many_users.FRAMEWORKS[framework](server.url)
-        seconds, crossings = await many_users.converse(ask, users, 4, at_once=True)
-        assert crossings == []
-        assert len(seconds) == 32
+        talk = await many_users.converse(ask, users, 4, at_once=True)
+        assert talk.crossings == []
+        assert talk.without_own == 0
+        assert len(talk.seconds) == 32
         assert await many_users.stored_wrong(server.url, users, 4) == []
