@@ -12,8 +12,9 @@ import pytest
 from hindsight_server.http.app import all_handlers
 from hindsight_server.http.wire.operations import OPERATIONS
 
+REQUIRED = {"search_knowledge_base": "?q=anything"}  # what a request must have to be about its bank at all
 READS = [
-    (method, path)
+    (method, path + REQUIRED.get(operation_id, ""))
     for method, path, operation_id, _ in OPERATIONS
     if operation_id in all_handlers() and "{bank_id}" in path and method in ("GET", "DELETE")
 ]
