@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from hindsight_server.adapters.llm.anthropic_wire import read_reply, request_body
-from hindsight_server.adapters.llm.endpoint import Endpoint, quiet_libraries
-from hindsight_server.adapters.llm.failures import failure
+from hindsight_server.adapters.llm.endpoint import quiet_libraries
+from hindsight_server.adapters.llm.failures import failure, late, unreachable
+from hindsight_server.adapters.llm.library import LibraryProvider
 from hindsight_server.adapters.llm.wire import decoded
-from hindsight_server.domain.errors import ModelRefused, ModelTimedOut, ModelUnavailable
+from hindsight_server.domain.errors import ModelRefused
 from hindsight_server.ports.llm import ChatReply, ChatRequest
 
 if TYPE_CHECKING:
@@ -19,25 +19,8 @@ _PATH = "/v1/messages"
 _CONNECT_SECONDS = 10.0
 
 
-class AnthropicProvider:
-    """One model behind Anthropic's API.
-
-    Args:
-        endpoint: where it is. None of the library's own environment variables is heeded: their key belongs elsewhere.
-    """
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        self._client: anthropic.AsyncAnthropic | None = None
-        self._opening = asyncio.Lock()
-
-    @property
-    def model(self) -> str:
-        return self._endpoint.model
-
-    @property
-    def provider(self) -> str:
-        return self._endpoint.provider
+class AnthropicProvider(LibraryProvider["anthropic.AsyncAnthropic"]):
+    """One model behind Anthropic's API."""
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         client = await self._opened()
@@ -47,13 +30,6 @@ class AnthropicProvider:
         if not isinstance(body, dict):
             raise ModelRefused(f"{self._endpoint.name} answers with something else than Anthropic's API.")
         return read_reply(body, request, self._endpoint.name)
-
-    async def prepare(self) -> None:
-        await self._opened()
-
-    async def close(self) -> None:
-        if self._client is not None:
-            await self._client.close()
 
     async def _post(self, client: anthropic.AsyncAnthropic, request: ChatRequest) -> tuple[int, dict[str, str], Any]:
         """Status, headers and decoded body. Raises ModelUnavailable when there is no answer."""
@@ -67,17 +43,10 @@ class AnthropicProvider:
         except anthropic.APIStatusError as error:
             answer = error.response
         except anthropic.APITimeoutError:
-            raise ModelTimedOut(f"{self._endpoint.name} did not answer in time.") from None
+            raise late(self._endpoint) from None
         except (anthropic.APIConnectionError, httpx2.HTTPError) as error:
-            cause = type(error.__cause__ or error).__name__
-            raise ModelUnavailable(f"{self._endpoint.name} can't be reached ({cause}).") from None
+            raise unreachable(self._endpoint, error) from None
         return answer.status_code, dict(answer.headers), decoded(answer.content)
-
-    async def _opened(self) -> anthropic.AsyncAnthropic:
-        async with self._opening:
-            if self._client is None:
-                self._client = await asyncio.to_thread(self._open)
-            return self._client
 
     def _open(self) -> anthropic.AsyncAnthropic:
         import anthropic

@@ -10,7 +10,14 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from hindsight_server.adapters.llm.endpoint import Endpoint
-from hindsight_server.domain.errors import KeyRefused, ModelError, ModelRefused, ModelUnavailable, QuestionTooLong
+from hindsight_server.domain.errors import (
+    KeyRefused,
+    ModelError,
+    ModelRefused,
+    ModelTimedOut,
+    ModelUnavailable,
+    QuestionTooLong,
+)
 
 # The statuses of "not like this": something in the request is not understood.
 _MISUNDERSTOOD = frozenset({400, 415, 422, 501})
@@ -45,6 +52,16 @@ def failure(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: A
         return QuestionTooLong(f"{endpoint.name}: the question is longer than it can read{told}.")
     kind = KeyRefused if status in (401, 403) else ModelRefused
     return kind(f"{endpoint.name} {_reason(status)}{told}.")
+
+
+def late(endpoint: Endpoint) -> ModelTimedOut:
+    """The error of an answer that did not come in time."""
+    return ModelTimedOut(f"{endpoint.name} did not answer in time.")
+
+
+def unreachable(endpoint: Endpoint, error: Exception) -> ModelUnavailable:
+    """The error of a connection that could not be made or broke; of the library's error only the kind is told."""
+    return ModelUnavailable(f"{endpoint.name} can't be reached ({type(error.__cause__ or error).__name__}).")
 
 
 def misunderstood(status: int, body: Any) -> bool:

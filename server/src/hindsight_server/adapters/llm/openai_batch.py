@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from hindsight_server.adapters.llm.failures import failure
+from hindsight_server.adapters.llm.failures import failure, late, unreachable
 from hindsight_server.adapters.llm.openai_chat import OpenAiProvider
 from hindsight_server.adapters.llm.openai_wire import read_reply, request_body
 from hindsight_server.adapters.llm.wire import as_mapping, as_text, decoded
-from hindsight_server.domain.errors import BadModelAnswer, ModelError, ModelTimedOut, ModelUnavailable
+from hindsight_server.domain.errors import BadModelAnswer, ModelError
 from hindsight_server.ports.llm import ChatReply, ChatRequest
 
 if TYPE_CHECKING:
@@ -106,10 +106,9 @@ class OpenAiBatchProvider(OpenAiProvider):
             answer = error.response
             raise failure(self._endpoint, answer.status_code, dict(answer.headers), decoded(answer.content)) from None
         except openai.APITimeoutError:
-            raise ModelTimedOut(f"{self._endpoint.name} did not answer in time.") from None
+            raise late(self._endpoint) from None
         except (openai.APIConnectionError, httpx.HTTPError) as error:
-            cause = type(error.__cause__ or error).__name__
-            raise ModelUnavailable(f"{self._endpoint.name} can't be reached ({cause}).") from None
+            raise unreachable(self._endpoint, error) from None
 
 
 def _files(batch: Batch) -> list[str]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from hindsight_server.adapters.llm.dialect import Dialect, simpler
 from hindsight_server.adapters.llm.endpoint import Endpoint, quiet_libraries
-from hindsight_server.adapters.llm.failures import error_text, failure, misunderstood
+from hindsight_server.adapters.llm.failures import error_text, failure, late, misunderstood, unreachable
+from hindsight_server.adapters.llm.library import LibraryProvider
 from hindsight_server.adapters.llm.openai_wire import read_reply, request_body
 from hindsight_server.adapters.llm.wire import as_mapping, decoded
-from hindsight_server.domain.errors import ModelRefused, ModelTimedOut, ModelUnavailable, QuestionTooLong
+from hindsight_server.domain.errors import ModelRefused, QuestionTooLong
 from hindsight_server.ports.llm import ChatReply, ChatRequest
 
 if TYPE_CHECKING:
@@ -21,41 +21,21 @@ _MOST_TRIES = 8
 _CONNECT_SECONDS = 10.0
 
 
-class OpenAiProvider:
+class OpenAiProvider(LibraryProvider["openai.AsyncOpenAI"]):
     """One model behind OpenAI's API.
 
     A server that refuses ``response_format``, a forced tool, ``max_tokens`` or ``temperature`` is asked again without
     it, and remembered.
-
-    Args:
-        endpoint: where it is. None of the library's own environment variables is heeded: their key belongs elsewhere.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
+        super().__init__(endpoint)
         own = endpoint.host == "https://api.openai.com"
         self._dialect = Dialect("max_completion_tokens" if own else "max_tokens")
-        self._client: openai.AsyncOpenAI | None = None
-        self._opening = asyncio.Lock()
-
-    @property
-    def model(self) -> str:
-        return self._endpoint.model
-
-    @property
-    def provider(self) -> str:
-        return self._endpoint.provider
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         client = await self._opened()
         return await self._ask(client, request)
-
-    async def prepare(self) -> None:
-        await self._opened()
-
-    async def close(self) -> None:
-        if self._client is not None:
-            await self._client.close()
 
     async def _ask(self, client: openai.AsyncOpenAI, request: ChatRequest) -> ChatReply:
         """Put the question, in a simpler manner each time it is not understood."""
@@ -103,17 +83,10 @@ class OpenAiProvider:
         except openai.APIStatusError as error:
             answer = error.response
         except openai.APITimeoutError:
-            raise ModelTimedOut(f"{self._endpoint.name} did not answer in time.") from None
+            raise late(self._endpoint) from None
         except (openai.APIConnectionError, httpx.HTTPError) as error:
-            cause = type(error.__cause__ or error).__name__
-            raise ModelUnavailable(f"{self._endpoint.name} can't be reached ({cause}).") from None
+            raise unreachable(self._endpoint, error) from None
         return answer.status_code, dict(answer.headers), decoded(answer.content)
-
-    async def _opened(self) -> openai.AsyncOpenAI:
-        async with self._opening:
-            if self._client is None:
-                self._client = await asyncio.to_thread(self._open)
-            return self._client
 
     def _open(self) -> openai.AsyncOpenAI:
         import openai
