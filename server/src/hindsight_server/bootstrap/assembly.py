@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hindsight_server.adapters.extract import opens_sentences
 from hindsight_server.bootstrap.files import make_attaching, make_uploads
@@ -24,7 +24,6 @@ from hindsight_server.engine.defence.importing import ImportDefender
 from hindsight_server.engine.directives import Directives
 from hindsight_server.engine.documents import Documents
 from hindsight_server.engine.entities import Entities
-from hindsight_server.engine.extract import Distiller
 from hindsight_server.engine.graph import Graphs
 from hindsight_server.engine.indexing import Indexer
 from hindsight_server.engine.jobs import Handler, JobOptions, JobRunner
@@ -48,6 +47,9 @@ from hindsight_server.http.metrics import Metrics
 from hindsight_server.http.services import Services
 from hindsight_server.ports.records import Operation
 from hindsight_server.settings import Settings, SettingsError, variable_of
+
+if TYPE_CHECKING:
+    from hindsight_server.engine.extract.distiller import Distiller
 
 _log = logging.getLogger(__name__)
 
@@ -186,6 +188,7 @@ def _job_options(settings: Settings) -> JobOptions:
 def _distiller(outside: Outside) -> Distiller | None:
     if outside.models.retain is None:
         return None
+    from hindsight_server.engine.extract.distiller import Distiller
 
     async def aliases(bank_id: str, names: Sequence[str]) -> list[list[str]]:
         found = await outside.store.find_entities(bank_id, names)

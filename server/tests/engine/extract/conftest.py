@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from hindsight_server.adapters.extract import opens_sentences
-from hindsight_server.engine.extract import Distiller
-from hindsight_server.engine.extract.distiller import Aliases
+from hindsight_server.engine.extract.distiller import Aliases, Distiller
 from hindsight_server.engine.language import LanguageModel, ModelOptions
 from hindsight_server.ports.llm import ChatRequest
 from hindsight_server.testing.scripted_model import Reply, ScriptedProvider

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hindsight_server.engine.extract import Distiller
+from hindsight_server.engine.extract.distiller import Distiller
 from hindsight_server.engine.language import LanguageModel, ModelOptions
 from hindsight_server.engine.recall.types import Budget
 from hindsight_server.engine.retain import ItemInput

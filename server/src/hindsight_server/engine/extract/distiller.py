@@ -12,10 +12,10 @@ from hindsight_server.domain.errors import AnswerTooLong, BadModelAnswer, BankNo
 from hindsight_server.domain.grounding import Ordinary
 from hindsight_server.domain.model import ExtractedFact, Extraction, RetainItem
 from hindsight_server.engine.extract.answers import ModelFact, facts_schema, read_facts
-from hindsight_server.engine.extract.asking import messages, question_id
+from hindsight_server.engine.extract.asking import messages, prompt_version, question_id
 from hindsight_server.engine.extract.checking import Checked, PassageCheck, Source, annotated
 from hindsight_server.engine.extract.passages import Passage, passages
-from hindsight_server.engine.extract.types import ChunkFailure, Distilled, Dropped
+from hindsight_server.engine.extract.types import ChunkFailure, Distilled, Dropped, Outage
 from hindsight_server.engine.language import CallAbout, LanguageModel
 from hindsight_server.engine.offload import offloaded
 from hindsight_server.ports.extractor import ExtractionOptions
@@ -24,23 +24,8 @@ from hindsight_server.ports.llm import ChatReply, ChatRequest, Usage
 Aliases = Callable[[str, Sequence[str]], Awaitable[Iterable[Sequence[str]]]]
 """For a bank and some names: all names of each entity that is known by one of them."""
 
-_FAILURES_IN_A_ROW = 8
 _CHARS = 500  # of content that are as much work to look through as an item of a list is
 _FACT_WORK = 10  # and a fact to check
-
-
-@dataclass(slots=True)
-class Outage:
-    """Whether the model has gone away: then the rest is not asked, instead of waiting for one time-out after another.
-
-    One is shared by all that is asked in one piece of work.
-    """
-
-    failures: int = 0
-
-    @property
-    def lasts(self) -> bool:
-        return self.failures >= _FAILURES_IN_A_ROW
 
 
 @dataclass(slots=True)
@@ -82,6 +67,10 @@ class Distiller:
         made = copy.copy(self)
         made._answers = answers
         return made
+
+    def reader(self, mode: str) -> str:
+        """The prompt with which chunks are read in a mode; empty for the mode in which no model reads them."""
+        return "" if mode == "chunks" else prompt_version(mode)
 
     async def questions(
         self, item: RetainItem, options: ExtractionOptions, extraction: Extraction, *, before: str = ""

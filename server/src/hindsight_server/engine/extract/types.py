@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from hindsight_server.domain.model import Extraction
 from hindsight_server.ports.llm import Usage
 
+_FAILURES_IN_A_ROW = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
@@ -47,3 +49,17 @@ class Distilled:
     @property
     def failed_chunks(self) -> frozenset[int]:
         return frozenset(failure.chunk_index for failure in self.failures)
+
+
+@dataclass(slots=True)
+class Outage:
+    """Whether the model has gone away: then the rest is not asked, instead of waiting for one time-out after another.
+
+    One is shared by all that is asked in one piece of work.
+    """
+
+    failures: int = 0
+
+    @property
+    def lasts(self) -> bool:
+        return self.failures >= _FAILURES_IN_A_ROW

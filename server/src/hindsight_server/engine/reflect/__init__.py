@@ -1,11 +1,11 @@
 """Reflect: an answer from memory, with its evidence."""
 
-from hindsight_server.engine.reflect.reasoned import Reasoning
 from hindsight_server.engine.reflect.reflector import Reflector
 from hindsight_server.engine.reflect.searches import Recaller
 from hindsight_server.engine.reflect.sources import MentalModelScope, MentalModelSource, MentalModelText
 from hindsight_server.engine.reflect.types import (
     ModelCall,
+    Reasoning,
     ReflectOptions,
     ReflectOutcome,
     ReflectQuery,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from hindsight_server.domain.directives import Directive
 from hindsight_server.domain.errors import ModelError, ReflectFailed, ReflectTimedOut
 from hindsight_server.domain.text import clean_text
-from hindsight_server.engine.banks import Banks
-from hindsight_server.engine.directives import Directives
-from hindsight_server.engine.language import CallAbout, LanguageModel
+from hindsight_server.engine.language import CallAbout
 from hindsight_server.engine.recall.types import Budget
 from hindsight_server.engine.reflect import tools
 from hindsight_server.engine.reflect.defaults import search_settings, with_bank_defaults
@@ -23,9 +21,9 @@ from hindsight_server.engine.reflect.loop import AgentLoop
 from hindsight_server.engine.reflect.metered import MeteredModel
 from hindsight_server.engine.reflect.order import Order
 from hindsight_server.engine.reflect.searches import Recaller, Searches, SearchScope
-from hindsight_server.engine.reflect.sources import MentalModelScope, MentalModelSource
+from hindsight_server.engine.reflect.sources import MentalModelScope
 from hindsight_server.engine.reflect.talk import Talk
-from hindsight_server.engine.reflect.types import ReflectOptions, ReflectOutcome, ReflectQuery
+from hindsight_server.engine.reflect.types import Reasoning, ReflectOutcome, ReflectQuery
 from hindsight_server.engine.reflect.writer import Draft, Writer
 from hindsight_server.engine.tag_resolution import resolved_tags
 from hindsight_server.ports.analyzer import TextAnalyzer
@@ -34,23 +32,6 @@ from hindsight_server.ports.store import Store
 
 _SHARES = {Budget.LOW: 0.5, Budget.MID: 1.0, Budget.HIGH: 2.0}
 _OBSERVATION = "observation"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reasoning:
-    """What reflect needs to answer with a language model.
-
-    Args:
-        banks: for the settings of a bank.
-        directives: for its rules.
-        mental_models: None offers none.
-    """
-
-    model: LanguageModel
-    banks: Banks
-    directives: Directives
-    mental_models: MentalModelSource | None = None
-    options: ReflectOptions = field(default_factory=ReflectOptions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hindsight_server.domain.errors import BankNotFound, InvalidInput
 from hindsight_server.domain.text import clean_text
 from hindsight_server.engine.language import check_schema
 from hindsight_server.engine.reflect.extractive import ExtractiveReflector
-from hindsight_server.engine.reflect.reasoned import ReasonedReflector, Reasoning
 from hindsight_server.engine.reflect.searches import Recaller
-from hindsight_server.engine.reflect.types import ReflectOutcome, ReflectQuery
+from hindsight_server.engine.reflect.types import Reasoning, ReflectOutcome, ReflectQuery
 from hindsight_server.engine.retain.items import check_bank_id
 from hindsight_server.ports.analyzer import TextAnalyzer
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.store import Store
+
+if TYPE_CHECKING:
+    from hindsight_server.engine.reflect.reasoned import ReasonedReflector
 
 
 class Reflector:
@@ -40,7 +44,11 @@ class Reflector:
         self._store = store
         self._clock = clock
         self._extractive = ExtractiveReflector(recaller, analyzer)
-        self._reasoned = ReasonedReflector(store, recaller, analyzer, clock, reasoning) if reasoning else None
+        self._reasoned: ReasonedReflector | None = None
+        if reasoning is not None:
+            from hindsight_server.engine.reflect.reasoned import ReasonedReflector
+
+            self._reasoned = ReasonedReflector(store, recaller, analyzer, clock, reasoning)
 
     async def reflect(self, bank_id: str, asked: ReflectQuery) -> ReflectOutcome:
         """The answer with its evidence. An unknown bank is created, and holds no memories.

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hindsight_server.domain.directives import Directive
 from hindsight_server.domain.model import Fact
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.engine.recall.types import Budget
-from hindsight_server.engine.reflect.sources import MentalModelText
+from hindsight_server.engine.reflect.sources import MentalModelSource, MentalModelText
 from hindsight_server.ports.llm import Usage
+
+if TYPE_CHECKING:
+    from hindsight_server.engine.banks import Banks
+    from hindsight_server.engine.directives import Directives
+    from hindsight_server.engine.language import LanguageModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +80,23 @@ class ReflectOptions:
     iterations: int = 10
     wall_seconds: float = 300.0
     context_tokens: int = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reasoning:
+    """What reflect needs to answer with a language model.
+
+    Args:
+        banks: for the settings of a bank.
+        directives: for its rules.
+        mental_models: None offers none.
+    """
+
+    model: LanguageModel
+    banks: Banks
+    directives: Directives
+    mental_models: MentalModelSource | None = None
+    options: ReflectOptions = field(default_factory=ReflectOptions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

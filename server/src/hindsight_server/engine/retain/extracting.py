@@ -7,11 +7,11 @@ import copy
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from hindsight_server.domain.model import FactState
 from hindsight_server.engine.attachments.attaching import Attaching
-from hindsight_server.engine.extract import Distilled, Distiller, Outage
-from hindsight_server.engine.extract.asking import prompt_version
+from hindsight_server.engine.extract import Distilled, Outage
 from hindsight_server.engine.indexing import Indexer
 from hindsight_server.engine.language import CallAbout
 from hindsight_server.engine.offload import offloaded
@@ -27,6 +27,9 @@ from hindsight_server.engine.retain.prepare import (
 from hindsight_server.ports.extractor import Extractor
 from hindsight_server.ports.llm import ChatReply, ChatRequest, Usage
 from hindsight_server.ports.records import DocumentWrite
+
+if TYPE_CHECKING:
+    from hindsight_server.engine.extract.distiller import Distiller
 
 _AT_ONCE = 200  # items; between two such slices a cancelled request stops
 
@@ -99,7 +102,7 @@ class Extracting:
 
     def reader(self, mode: str) -> str:
         """The prompt with which chunks are read in a mode; empty where no model reads them."""
-        return "" if self.distiller is None or mode == "chunks" else prompt_version(mode)
+        return self.distiller.reader(mode) if self.distiller else ""
 
     def is_read(self, part: Part) -> bool:
         """Whether a model reads the part."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hindsight_server.domain.errors import Blocked
 from hindsight_server.engine import config as settings
 from hindsight_server.engine.attachments.attaching import Attaching, check_attachments
 from hindsight_server.engine.attachments.extracting import AttachmentExtractor, attributed
 from hindsight_server.engine.defence import Defender, NoDefence
-from hindsight_server.engine.extract import Distilled, Distiller
-from hindsight_server.engine.extract.asking import prompt_version
+from hindsight_server.engine.extract import Distilled
 from hindsight_server.engine.language import CallAbout
 from hindsight_server.engine.retain.items import check_items
 from hindsight_server.engine.retain.planning import bank_of
@@ -21,6 +20,9 @@ from hindsight_server.engine.retain.types import ItemInput, RetainLimits
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.extractor import Extractor
 from hindsight_server.ports.store import Store
+
+if TYPE_CHECKING:
+    from hindsight_server.engine.extract.distiller import Distiller
 
 
 class Previewer:
@@ -85,4 +87,4 @@ class Previewer:
         return replace(distilled, extraction=replace(distilled.extraction, facts=tuple(facts)))
 
     def _reader(self, mode: str) -> str:
-        return "" if self._distiller is None or mode == "chunks" else prompt_version(mode)
+        return self._distiller.reader(mode) if self._distiller else ""

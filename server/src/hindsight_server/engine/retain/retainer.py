@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hindsight_server.domain.defence.events import SecurityEvent
 from hindsight_server.domain.errors import BankNotFound, InvalidInput, StaleDocument
@@ -18,7 +18,6 @@ from hindsight_server.engine.attachments.blocks import content_length
 from hindsight_server.engine.attachments.extracting import AttachmentExtractor
 from hindsight_server.engine.changes import OnChange, nobody
 from hindsight_server.engine.defence import Defender, NoDefence
-from hindsight_server.engine.extract import Distiller
 from hindsight_server.engine.indexing import Indexer
 from hindsight_server.engine.offload import offloaded
 from hindsight_server.engine.retain.batching import Batching
@@ -35,6 +34,9 @@ from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.extractor import Extractor
 from hindsight_server.ports.records import Operation, RetainWrite
 from hindsight_server.ports.store import Store
+
+if TYPE_CHECKING:
+    from hindsight_server.engine.extract.distiller import Distiller
 
 RETAIN = "retain"  # the type of operations and jobs
 
