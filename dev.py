@@ -3,7 +3,7 @@
 
     python3 dev.py demo     agents in three frameworks remember across processes
     python3 dev.py test     lint, types, architecture and every test
-    python3 dev.py matrix   the packages' tests on the oldest and newest versions they support (half an hour)
+    python3 dev.py matrix   the packages' tests on the oldest and newest versions they support (an hour)
     python3 dev.py features writes docs/features.md from the marks of the tests
     python3 dev.py setup    only the environment (in .venv)
 
@@ -199,7 +199,7 @@ def main() -> None:
     tests = commands.add_parser("test", help="set up, then run every check")
     tests.add_argument("--only", choices=["lint", "format", "imports", "types", "tests"], help="one check")
     versions = commands.add_parser("matrix", help="set up, then test the packages on all supported versions")
-    versions.add_argument("--only", default="", metavar="TEXT", help="cells whose names hold this")
+    versions.add_argument("--only", default="", metavar="TEXT", help="the cell of this name, or those that hold it")
     commands.add_parser("features", help="write docs/features.md")
     setup = commands.add_parser("setup", help="only set up")
     setup.add_argument("--group", choices=["demo", "dev"], default="dev")
