@@ -8,6 +8,7 @@ import pytest
 
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.engine.config import CONFIG_KEYS, checked_updates, extraction_options, not_applied, resolve
+from hindsight_server.engine.consolidate.types import ConsolidatorOptions
 
 
 @pytest.mark.parametrize(
@@ -58,10 +59,24 @@ def test_every_setting_has_a_value() -> None:
     assert resolved["retain_extraction_mode"] == "concise"
 
 
+def test_defaults_of_extraction_and_observations_are_upstreams() -> None:
+    expected = {
+        "retain_extraction_mode": "concise",
+        "retain_chunk_size": 3000,
+        "max_observations_per_scope": -1,
+        "consolidation_llm_batch_size": 8,
+        "consolidation_llm_parallelism": 4,
+        "consolidation_max_memories_per_round": 100,
+    }
+    resolved = resolve({})
+    assert {name: resolved[name] for name in expected} == expected
+    assert ConsolidatorOptions().near == 0.97
+
+
 def test_what_has_no_effect_is_said() -> None:
     overrides = {"retain_mission": "people", "retain_chunk_size": 500, "enable_reranking": False}
-    overrides["audit_log_enabled"] = True
-    assert not_applied(overrides) == ("audit_log_enabled", "retain_mission")
+    overrides |= {"audit_log_enabled": True, "store_document_text": False}
+    assert not_applied(overrides) == ("audit_log_enabled", "retain_mission", "store_document_text")
     strategies = {"quick": {"retain_mission": "people", "retain_chunk_size": 300}}
     assert not_applied({"retain_strategies": strategies}) == ("retain_strategies.quick.retain_mission",)
 

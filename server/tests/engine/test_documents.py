@@ -8,6 +8,7 @@ import json
 import pytest
 
 from hindsight_server.domain.errors import InvalidInput, NotFound
+from hindsight_server.engine.banks import BankInput
 from hindsight_server.engine.retain import ItemInput
 from hindsight_server.ports.records import FactFilter
 
@@ -38,6 +39,13 @@ async def test_replacing_keeps_the_facts_of_unchanged_chunks(engine: Engine) -> 
     same = await engine.retain("b", [ItemInput(content=lines(0, 44), document_id="d")])
     assert same.fact_count == 0
     assert await ids_by_text(engine) == after
+
+
+async def test_the_text_is_kept_whatever_store_document_text_says(engine: Engine) -> None:
+    await engine.banks.put("b", BankInput(config={"store_document_text": False}))
+    for line in ("Ann: one.", "Ann: two."):
+        await engine.retain("b", [ItemInput(content=line, document_id="d", update_mode="append")])
+    assert (await engine.documents.get("b", "d")).text == "Ann: one.\nAnn: two."
 
 
 async def test_replacing_forgets_what_is_gone(engine: Engine) -> None:
@@ -139,13 +147,15 @@ async def test_concurrent_replacements_leave_one_of_them_whole(engine: Engine) -
     assert "\n".join(sorted(await engine.texts("b"))) == "\n".join(sorted(line.strip() for line in stored.split("\n")))
 
 
-async def test_items_of_one_request_make_up_one_document(engine: Engine) -> None:
+@pytest.mark.parametrize("run_async", [False, True])
+async def test_items_of_one_request_make_up_one_document(engine: Engine, run_async: bool) -> None:
     items = [
         ItemInput(content="Ann: one.", document_id="d", tags=["x"], metadata={"k": "1"}),
         ItemInput(content="Ann: two.", document_id="d", tags=["y"], metadata={"k": "2"}),
     ]
     for _ in range(2):
-        await engine.retain("b", items)
+        await engine.retain("b", items, run_async=run_async)
+        await engine.jobs.run_until_idle()
         facts = (await engine.memories.list("b", FactFilter())).items
         assert {(fact.text, fact.tags, fact.metadata["k"]) for fact in facts} == {
             ("Ann: one.", ("x",), "1"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -132,6 +133,21 @@ async def test_a_repeated_operation_stores_nothing_twice(engine: Engine) -> None
 
 
 @pytest.mark.feature("R5")
+async def test_an_operation_may_hold_items_of_several_strategies(engine: Engine) -> None:
+    strategies = {"whole": {"retain_extraction_mode": "chunks"}, "all": {"retain_extraction_mode": "verbose"}}
+    await engine.banks.put("b", BankInput(config={"retain_strategies": strategies}))
+    text, operation_id = "Ann: ok\nBob: I live in Oslo.", str(uuid.uuid4())
+    items = [ItemInput(content=text, strategy=name) for name in (None, *strategies)]
+    await engine.retain("b", items, run_async=True, operation_id=operation_id)
+    await engine.jobs.run_until_idle()
+    assert sorted(await engine.texts("b")) == sorted(["Bob: I live in Oslo.", text, *text.split("\n")])
+    assert (await engine.retain("b", items, run_async=True, operation_id=operation_id)).replayed
+    changed = [replace(items[0], strategy="all"), *items[1:]]
+    with pytest.raises(Conflict, match="content"):
+        await engine.retain("b", changed, run_async=True, operation_id=operation_id)
+
+
+@pytest.mark.feature("R5")
 async def test_simultaneous_repeats_store_nothing_twice(engine: Engine) -> None:
     operation_id = str(uuid.uuid4())
     calls = [engine.retain("b", [ItemInput(content="Ann moved.")], operation_id=operation_id) for _ in range(8)]
@@ -224,6 +240,12 @@ async def test_a_named_strategy_is_followed(engine: Engine) -> None:
     with pytest.raises(InvalidInput) as refusal:
         await engine.retain("b", [ItemInput(content="fine"), ItemInput(content=text, strategy="none")])
     assert refusal.value.field == "items[1].strategy"
+    # Without a name, the bank's default counts.
+    assert len((await engine.retain("b", [ItemInput(content=text, document_id="d")])).document_ids) == 1
+    assert len(await engine.texts("b")) == 3
+    await engine.banks.update_config("b", {"retain_default_strategy": "whole"})
+    await engine.retain("b", [ItemInput(content=text, document_id="d")])
+    assert await engine.texts("b") == [text, text]
 
 
 class AwayEmbedder(HashingEmbedder):

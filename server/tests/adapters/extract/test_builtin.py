@@ -189,6 +189,13 @@ def test_chunks_hold_whole_turns() -> None:
             assert json.dumps(values[fact.turn_index]) in extraction.chunks[fact.chunk_index].text
 
 
+def test_prose_is_cut_into_chunks_between_sentences() -> None:
+    extraction = extract(LONG, chunk_size=500)
+    assert len(extraction.chunks) > 2
+    assert " ".join(chunk.text.strip() for chunk in extraction.chunks) == LONG
+    assert all(len(chunk.text) <= 500 and chunk.text.strip().endswith("sea.") for chunk in extraction.chunks)
+
+
 def test_what_is_appended_changes_only_the_last_chunk() -> None:
     lines = [f"Ann: line number {n} of a long talk" for n in range(60)]
     before = extract("\n".join(lines[:40]), chunk_size=300).chunks

@@ -100,6 +100,30 @@ async def test_facts_come_in_batches_and_each_batch_sees_what_the_one_before_wro
     assert len(await world.held("b")) == 20
 
 
+async def test_a_round_takes_so_many_memories_and_scopes_are_gone_through_side_by_side(world: World) -> None:
+    config = {"consolidation_max_memories_per_round": 2, "default_observation_scopes": "per_tag"}
+    await world.engine.banks.put("b", BankInput(config=config))
+    world.provider._seconds = 0.01
+    seen: list[int] = []
+    at_once: list[int] = []
+
+    def answer(shown: Shown) -> list[dict[str, Any]]:
+        seen.append(len(shown.facts))
+        at_once.append(len(world.provider.requests) - len(at_once))
+        return one_each(shown)
+
+    world.answer(answer)
+    for parallel, most in ((4, 3), (1, 1)):
+        await world.engine.banks.update_config("b", {"consolidation_llm_parallelism": parallel})
+        await world.retain("b", *(f"Ann: I own {number} boats." for number in range(5)), tags=["x", "y", "z"])
+        seen.clear()
+        at_once.clear()
+        world.provider.requests.clear()
+        await world.run("b")
+        assert seen == [2, 2, 2, 2, 2, 2, 1, 1, 1]
+        assert max(at_once) == most
+
+
 async def test_a_batch_is_shown_no_more_observations_than_the_nearest(opened: Any, clock: SteppingClock) -> None:
     world = make_world(opened, clock, candidates=2)
     await world.retain("b", "Ann: I play the violin.", "Ann: I grow tomatoes.", "Ann: I drive a lorry.")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from hindsight_server.domain.errors import ModelRefused, ModelUnavailable
 from hindsight_server.domain.model import FactType
+from hindsight_server.engine.banks import BankInput
 from hindsight_server.engine.graph import Graphs
 from hindsight_server.engine.retain import ItemInput
 from hindsight_server.ports.llm import ChatReply, ChatRequest
@@ -44,6 +46,47 @@ async def test_facts_are_narrative_dated_and_tied_to_their_turn(reading: Read) -
     assert only.occurred_start.date().isoformat() == "2023-05-05"
     assert (only.turn_index, only.speaker, only.fact_type) == (1, "Ann", FactType.WORLD)
     assert {"Oslo", "Equinor", "Ann"} <= set(only.entities)
+
+
+@pytest.mark.feature("R8")
+async def test_a_fact_says_what_when_where_who_and_why_and_facts_keep_the_order_of_the_text(reading: Read) -> None:
+    parts = {"when": "on 5 May 2023", "where": "in Oslo", "who": "with her sister Eve", "why": "to see the harbour"}
+    met = fact("Ann met Bob.", 2, **parts, time_words="5 May 2023")
+    read = reading([facts(fact("Bob owns a red boat.", 3), met, fact("Bob repairs clocks.", 1))])
+    text = (
+        "Bob: I repair clocks, you know.\n"
+        "Ann: With my sister Eve I met Bob on 5 May 2023 in Oslo, to see the harbour.\nBob: And I own a red boat."
+    )
+    await read.engine.retain("b", [ItemInput(content=text, timestamp="2023-06-01T10:00:00Z")])
+    found = (await read.engine.memories.list("b", FactFilter(), 10)).items
+    whole = "Ann met Bob. | on 5 May 2023 | in Oslo | with her sister Eve | to see the harbour"
+    ordered = sorted(found, key=lambda one: one.turn_index)
+    assert [one.text for one in ordered] == ["Bob repairs clocks.", whole, "Bob owns a red boat."]
+    assert [one.turn_index for one in ordered] == [0, 1, 2]
+    assert len({one.mentioned_at for one in found}) == 1
+
+
+@pytest.mark.feature("R2")
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [("2024-03-06T23:30:00+08:00", "Wednesday 2024-03-06T23:30+08:00"), ("unset", "not known")],
+)
+async def test_a_model_is_shown_the_local_time(reading: Read, given: str, shown: str) -> None:
+    read = reading([facts()])
+    await read.engine.retain("b", [ItemInput(content="Ann: I moved to Oslo today.", timestamp=given)])
+    (asked,) = read.provider.requests
+    assert shown in asked.messages[1].text
+    assert "15:30" not in asked.messages[1].text
+
+
+async def test_names_that_the_caller_gives_are_on_the_facts_of_a_model_too(reading: Read) -> None:
+    read = reading([facts(fact("Ann moved to Oslo.", entities=[{"name": "Oslo", "type": "LOCATION"}]))])
+    given = [{"text": "Project X"}, {"text": "ann", "type": "PERSON"}]
+    await read.engine.retain("b", [ItemInput(content="Ann: I moved to Oslo.", entities=given)])
+    (only,) = (await read.engine.memories.list("b", FactFilter(), 10)).items
+    assert {"Oslo", "Project X"} <= set(only.entities)
+    (project,) = [one for one in (await read.engine.store.list_entities("b", None, 10, 0)).items if "X" in one.name]
+    assert project.type == "CONCEPT"
 
 
 async def test_what_the_text_does_not_bear_out_is_dropped_and_counted(reading: Read) -> None:
@@ -98,6 +141,34 @@ async def test_a_chunk_that_fails_stays_as_it_was_said_and_is_read_again(
     assert (job.status, job.error) == ("completed", None)
 
 
+async def test_the_chunks_beside_one_that_fails_are_read(reading: Read) -> None:
+    lines = [f"Ann: I bought lamp number {n} in Oslo, a fine one with a shade of green glass." for n in range(12)]
+    failing = [True]
+
+    def answer(request: ChatRequest) -> Any:
+        asked = request.messages[1].text
+        if failing[0] and "[1] Ann" in asked and "lamp number 0 " in asked.partition("The lines to read")[2]:
+            return "I would rather not."
+        shown = [line for line in asked.splitlines() if line.startswith("[")]
+        numbers = [line.split("number ")[1].split()[0] for line in shown]
+        return facts(*(fact(f"Ann bought lamp number {n}.", at) for at, n in enumerate(numbers, start=1)))
+
+    read = reading(answer)
+    await read.engine.banks.put("b", BankInput(config={"retain_chunk_size": 350}))
+    await read.engine.retain("b", [ItemInput(content="\n".join(lines), document_id="d")])
+    texts = await read.engine.texts("b")
+    stood_in = [text for text in texts if text in lines]
+    assert 0 < len(stood_in) < len(lines)
+    read_ones = [f"Ann bought lamp number {n}." for n in range(12)]
+    assert sorted(set(texts) - set(stood_in)) == sorted(read_ones[len(stood_in) :])
+    failing[0] = False
+    asked = len(read.provider.requests)
+    read.engine.clock.forward(60)
+    await read.engine.jobs.run_until_idle()
+    assert len(read.provider.requests) == asked + 1
+    assert sorted(await read.engine.texts("b")) == sorted(read_ones)
+
+
 async def test_an_answer_that_is_too_long_splits_the_chunk(reading: Read) -> None:
     lines = [f"Ann: I bought lamp number {n} in Oslo, a fine one with a shade of green glass." for n in range(8)]
 
@@ -116,7 +187,13 @@ async def test_an_answer_that_is_too_long_splits_the_chunk(reading: Read) -> Non
 
 
 async def test_an_async_retain_is_readable_at_once_and_read_by_the_model_later(reading: Read) -> None:
-    read = reading(lambda request: facts(fact("Ann moved to Oslo.")))
+    answered: list[int] = []
+
+    def answer(request: ChatRequest) -> Any:
+        answered.append(len(read.provider.requests) - len(answered))
+        return facts(fact("Ann moved to Oslo."))
+
+    read = reading(answer, seconds=0.01)
     items = [ItemInput(content=f"Ann: I moved to Oslo, note {n}.", document_id=f"d{n}") for n in range(70)]
     outcome = await read.engine.retain("b", items, run_async=True)
     assert len(await read.engine.texts("b", "pending")) == 70
@@ -128,6 +205,8 @@ async def test_an_async_retain_is_readable_at_once_and_read_by_the_model_later(r
     assert done.result is not None
     assert (done.result["fact_count"], len(done.result["document_ids"])) == (70, 70)
     assert len(read.provider.requests) == 70
+    assert max(answered) > 1, "documents are read side by side"
+    assert (await read.engine.operations.list("b")).total == 1
 
 
 async def test_an_async_retain_whose_model_is_away_keeps_the_words_and_is_tried_again(reading: Read) -> None:

@@ -408,6 +408,18 @@ async def test_tags_that_no_memory_has_are_warned_of(pages: Pages, brain: Brain)
     assert widened.warnings == ()
 
 
+async def test_own_tags_let_in_only_memories_that_carry_all_of_them(pages: Pages, brain: Brain) -> None:
+    tea = await pages.say("Ann: I drink green tea.", tags=("user:ann", "topic:tea", "more"))
+    await pages.say("Ann: I drink rum.", tags=("user:ann",))
+    await pages.say("Ann: I drink water.")
+    brain.ids = [tea]
+    await pages.make(tags=("user:ann", "topic:tea"))
+    shown = "\n".join(message.text for request in brain.asked for message in request.messages)
+    assert "green tea" in shown
+    assert "rum" not in shown
+    assert "water" not in shown
+
+
 async def test_tag_groups_take_the_place_of_tags(pages: Pages, brain: Brain) -> None:
     tea = await pages.say("Ann: I drink green tea.", tags=("user:ann",))
     await pages.say("Bob: I drink rum.", tags=("user:bob",))
@@ -496,6 +508,26 @@ async def test_the_trigger_says_what_of_memories_is_shown(
     assert any("Where they stand" in text for text in found) == shown
     if "recall_max_tokens" in given:
         assert "Jazz" not in "".join(found)
+
+
+@pytest.mark.parametrize(
+    ("given", "choices"),
+    [
+        ({"budget": "mid"}, ["search_mental_models", "required"]),
+        ({"budget": "high"}, ["search_mental_models", "recall", "required"]),
+        ({"exclude_mental_models": True}, ["recall", "required"]),
+        ({"exclude_mental_model_ids": ["other"]}, ["recall", "required"]),
+    ],
+)
+async def test_the_trigger_says_how_hard_and_where_to_look(
+    pages: Pages, brain: Brain, given: dict[str, Any], choices: list[str]
+) -> None:
+    brain.ids = [await pages.say("Ann: I drink green tea.")]
+    await pages.make(mental_model_id="other")
+    assert (await pages.get("other")).max_tokens == 2048
+    brain.asked.clear()
+    await pages.make(trigger=given)
+    assert [request.tool_choice for request in brain.asked if request.tools][: len(choices)] == choices
 
 
 async def test_a_cleared_model_is_written_anew(pages: Pages, brain: Brain) -> None:

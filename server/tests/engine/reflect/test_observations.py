@@ -60,6 +60,8 @@ async def test_mental_models_come_first_of_all(observed: Desk) -> None:
     script = [tool_call("search_mental_models", query="home"), observe(), recall("home"), done("In Bergen.", "m1")]
     await observed.ask(script, QUESTION)
     assert observed.choices == ["search_mental_models", "search_observations", "recall", "required"]
+    searches = {"search_mental_models", "read_mental_models", "search_observations", "recall"}
+    assert observed.tools == {*searches, "expand", "done"}
 
 
 async def test_names_can_be_left_out_and_tokens_bounded(observed: Desk) -> None:
