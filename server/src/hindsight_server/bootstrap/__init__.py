@@ -15,8 +15,9 @@ from hindsight_server.settings import Settings
 if TYPE_CHECKING:
     from hindsight_server.http.services import Services
     from hindsight_server.ports.embedder import Embedder
+    from hindsight_server.ports.store import Store
 
-__all__ = ["build_embedder", "build_models", "build_services", "check_folder", "limit_threads"]
+__all__ = ["build_embedder", "build_models", "build_services", "build_store", "check_folder", "limit_threads"]
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
@@ -27,20 +28,29 @@ def limit_threads(threads: int) -> None:
         os.environ.setdefault(variable, str(threads))
 
 
-def build_services(settings: Settings) -> Services:
+def build_store(settings: Settings) -> Store:
+    """The store of the data folder, not yet open. It is there long before the use cases over it are."""
+    limit_threads(settings.threads)
+    from hindsight_server.adapters.sqlite import SqliteStore
+
+    return SqliteStore(settings.folder())
+
+
+def build_services(settings: Settings, store: Store | None = None) -> Services:
     """The use cases over one data folder, not yet running.
 
     Args:
         settings: where the data is, what encodes it, and which language models there are.
+        store: that of the data folder, open or not; None makes it.
 
     Raises:
         SettingsError: the file of ranking weights, a store of objects or the library of a model can't be used.
     """
-    limit_threads(settings.threads)
+    store = store or build_store(settings)
     from hindsight_server.bootstrap.assembly import assembled
     from hindsight_server.bootstrap.outside import make_outside
 
-    return assembled(settings, make_outside(settings))
+    return assembled(settings, make_outside(settings, store))
 
 
 def build_embedder(settings: Settings) -> Embedder:

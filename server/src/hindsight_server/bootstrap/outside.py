@@ -50,18 +50,17 @@ class Outside:
     metrics: Metrics
 
 
-def make_outside(settings: Settings) -> Outside:
-    """Adapters over the data folder, none of them open or loaded. Raises SettingsError when one can't be made."""
+def make_outside(settings: Settings, store: Store) -> Outside:
+    """The adapters beside the store, none of them open or loaded. Raises SettingsError when one can't be made."""
     from hindsight_server.adapters.archives import FolderArchives
     from hindsight_server.adapters.detect import SensitiveData
     from hindsight_server.adapters.embed import make_embedder
     from hindsight_server.adapters.extract import BuiltinExtractor
     from hindsight_server.adapters.parse.process import ProcessParser
-    from hindsight_server.adapters.sqlite import SqliteStore
     from hindsight_server.adapters.text import Analyzer
     from hindsight_server.http.metrics import Metrics
 
-    analyzer, store, metrics, clock = Analyzer(), SqliteStore(settings.folder()), Metrics(), SystemClock()
+    analyzer, metrics, clock = Analyzer(), Metrics(), SystemClock()
     request_log = make_request_log(settings, store, clock, metrics)
     return Outside(
         store=store,

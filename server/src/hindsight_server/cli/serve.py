@@ -22,7 +22,10 @@ from hindsight_server.settings import Settings, SettingsError
 if TYPE_CHECKING:
     import uvicorn
 
+    from hindsight_server.http.gateway import Gateway
+    from hindsight_server.http.opening import Opening
     from hindsight_server.http.services import Services
+    from hindsight_server.ports.store import Store
 
 # Longer than the 15 s after which aiohttp drops an idle connection: the client closes first, so that no request of it
 # meets a connection that the server is just closing.
@@ -30,6 +33,8 @@ KEEP_ALIVE_SECONDS = 75
 SHUTDOWN_SECONDS = 10
 # A retain makes some hundred containers an item and almost no cycles: looking for those every 700 costs it 6 %.
 _GARBAGE_THRESHOLD = 20_000
+# So long, who asks whether the server works has the interpreter for himself.
+_PROBED_FIRST_SECONDS = 0.05
 
 
 def run(*, host: str | None, port: int | None, data_dir: str | None, log_level: str | None) -> None:
@@ -55,49 +60,79 @@ def run(*, host: str | None, port: int | None, data_dir: str | None, log_level: 
 
 
 async def _serve(settings: Settings, listener: socket.socket) -> None:
-    services, server = _assemble(settings)
+    """Answer probes once the store is open, and everything once the rest is there too."""
+    gc.disable()
+    from hindsight_server.bootstrap import build_store
+
+    store = build_store(settings)
+    await store.open()
+    try:
+        from hindsight_server.http.opening import Opening
+
+        opening = Opening(store)
+        server = _server(opening)
+        with _signals(server):
+            serving = asyncio.create_task(server.serve(sockets=[listener]), name="serve")
+            _say_where(settings, listener)
+            try:
+                await _work(settings, store, opening, serving)
+            finally:
+                opening.give_up()
+                server.should_exit = True
+                await serving
+    finally:
+        await store.close()
+
+
+async def _work(settings: Settings, store: Store, opening: Opening, serving: asyncio.Task[None]) -> None:
+    """Put the application together beside the event loop, and run it until the server ends."""
+    await asyncio.sleep(_PROBED_FIRST_SECONDS)
+    services, app = await asyncio.to_thread(_assemble, settings, store)
+    # What was imported and built stays until the end: later collections need not look through it.
+    gc.freeze()
+    gc.set_threshold(_GARBAGE_THRESHOLD)
+    gc.enable()
+    services.metrics.started = opening.began
     async with services.running():
-        host, port = listener.getsockname()[:2]
-        name = f"[{host}]" if ":" in host else host
-        sys.stdout.write(f"hindsight listens on http://{name}:{port} (data in {settings.folder()})\n")
-        sys.stdout.flush()
+        opening.hand_over(app)
         trimming = asyncio.create_task(keep_trimmed(), name="give memory back")
         try:
-            with _signals(server):
-                await server.serve(sockets=[listener])
+            await serving
         finally:
             trimming.cancel()
 
 
-def _assemble(settings: Settings) -> tuple[Services, uvicorn.Server]:
-    """Everything, put together but not begun.
-
-    What is imported and built here stays until the end, so that collecting garbage meanwhile finds none, and later need
-    not look through it.
-    """
-    gc.disable()
-    import uvicorn
-
+def _assemble(settings: Settings, store: Store) -> tuple[Services, Gateway]:
     from hindsight_server.bootstrap import build_services
 
-    services = build_services(settings)
+    services = build_services(settings, store)
     from hindsight_server.http.app import create_app
 
+    return services, create_app(services, api_key=settings.api_key, max_body_bytes=settings.max_body_bytes)
+
+
+def _server(opening: Opening) -> uvicorn.Server:
+    import uvicorn
+
     config = uvicorn.Config(
-        create_app(services, api_key=settings.api_key, max_body_bytes=settings.max_body_bytes),
+        opening,
         log_config=None,
         access_log=False,
         ws="none",
-        lifespan="off",  # the services are opened by `_serve`, so that a bad data folder ends with its own message
+        lifespan="off",  # the services are opened by `_work`, so that a bad setting ends with its own message
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
     config.load()
-    gc.freeze()
-    gc.set_threshold(_GARBAGE_THRESHOLD)
-    gc.enable()
-    return services, uvicorn.Server(config)
+    return uvicorn.Server(config)
+
+
+def _say_where(settings: Settings, listener: socket.socket) -> None:
+    host, port = listener.getsockname()[:2]
+    name = f"[{host}]" if ":" in host else host
+    sys.stdout.write(f"hindsight listens on http://{name}:{port} (data in {settings.folder()})\n")
+    sys.stdout.flush()
 
 
 @contextlib.contextmanager

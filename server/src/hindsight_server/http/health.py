@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-
 from fastapi import Request, Response
 
-from hindsight_server import __version__
+from hindsight_server.http import probes
 from hindsight_server.http.routes import Handler, answer
-from hindsight_server.http.services import Services, services
+from hindsight_server.http.services import services
 from hindsight_server.http.wire import responses as shapes
 
-logger = logging.getLogger(__name__)
 API_VERSION = "1.1.0"
 _FEATURES: shapes.FeaturesInfo = {
     "observations": True,
@@ -28,50 +25,22 @@ _FEATURES: shapes.FeaturesInfo = {
 }
 
 
-_NO_STORE = {
-    "status": "unhealthy",
-    "database": "unavailable",
-    "detail": "The data folder can't be read; the server's log has the cause.",
-}
-
-
-async def _store_answers(served: Services) -> bool:
-    try:
-        await served.store.ping()
-    except Exception:  # a probe tells that something is wrong, whatever it is
-        logger.exception("the store does not answer")
-        return False
-    return True
-
-
 async def health(request: Request) -> Response:
-    """200 once the store answers, else 503."""
-    if not await _store_answers(services(request)):
-        return answer(_NO_STORE, 503)
-    return answer({"status": "healthy", "database": "connected"})
+    return _said(await probes.health(services(request).store))
 
 
 async def live(request: Request) -> Response:
-    """200 while the process answers at all."""
-    alive: shapes.LivenessResponse = {
-        "status": "alive",
-        "version": __version__,
-        "uptime_seconds": round(services(request).metrics.uptime_seconds, 3),
-    }
-    return answer(alive)
+    return _said(probes.liveness(services(request).metrics.uptime_seconds))
 
 
 async def ready(request: Request) -> Response:
-    """200 once the store answers and the embedding model is loaded, else 503 with the reason."""
     served = services(request)
-    if not await _store_answers(served):
-        return answer(_NO_STORE, 503)
-    if served.embedder.ready:
-        return answer({"status": "ready", "database": "connected", "embedder": "loaded"})
-    if served.embedder.failure is not None:
-        detail = "The embedding model did not load; the server's log has the cause. Keyword search works."
-        return answer({"status": "degraded", "database": "connected", "embedder": "failed", "detail": detail}, 503)
-    return answer({"status": "starting", "database": "connected", "embedder": "loading"}, 503)
+    return _said(await probes.readiness(served.store, served.embedder))
+
+
+def _said(said: probes.Said) -> Response:
+    status, body = said
+    return answer(body, status)
 
 
 async def version(request: Request) -> Response:
