@@ -29,8 +29,8 @@ pytestmark = pytest.mark.filterwarnings(
 async def test_nobody_sees_another_users_memories(framework: str, tmp_path: Path) -> None:
     users = [f"user{number}" for number in range(8)]
     with ServerProcess(tmp_path) as server:
-        ask = many_users.FRAMEWORKS[framework](server.url)
-        talk = await many_users.converse(ask, users, 4, at_once=True)
+        agents = many_users.FRAMEWORKS[framework](many_users.Setup(url=server.url))
+        talk = await many_users.converse(agents.ask, users, 4, at_once=True)
         assert talk.crossings == []
         assert talk.without_own == 0
         assert len(talk.seconds) == 32

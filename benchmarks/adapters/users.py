@@ -1,14 +1,22 @@
-"""Fifty users of one process, twenty turns each, all at once: nobody sees another's memories, and what memory costs.
+"""Fifty users of one process, twenty turns each: nobody sees another's memories, and what memory adds to a turn.
 
     python benchmarks/adapters/users.py [--framework haystack|llamaindex|langchain] [--users 50] [--turns 20]
+        [--model-seconds 1.0] [--background]
 
 A real server with the default embedding model, and real agents with a scripted model. Crossings: each request that a
 model got must hold no other user's secret, and each bank its own turns, each once. Requests without the user's own
 secret are counted beside it: asked the same question over and over, the question fills the ten memories that are
-shown. The time that memory adds to a turn is a turn with memory less the median turn without. Users who all talk at
-once, without a pause, wait for one another, so the figure for the bar comes from users who come one after the other;
-that of the crowd is printed beside it. Exits with 1 on a crossing, or when the 95th percentile of the added time is
-above 60 ms.
+shown. The time that memory adds to a turn is a turn with memory less the median turn without. Three readings of it:
+
+* one by one: five users, one after the other; the figure for the bar.
+* all at once, no pause: every user says the next thing the moment the last is answered, by a model that takes no time.
+  This measures how many turns a second the machine does: users wait for one another, whatever a turn costs.
+* with a model of --model-seconds: all users at once, each answer takes that long, as with a real model; their first
+  turns are spread over that time. 0 leaves it out.
+
+--background stores with ``retain_async=True``: an answer waits for the search only. Beside the times stands what a turn
+costs in processor time: of this process (agent, adapter, client; without memory in brackets), and of the server.
+Exits with 1 on a crossing, or when the 95th percentile of the added time, one by one, is above 60 ms.
 """
 
 from __future__ import annotations
@@ -22,7 +30,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +40,34 @@ from hindsight_client import Hindsight
 from hindsight_server.testing.process import ServerProcess
 
 BAR_MILLISECONDS = 60.0
+FLUSH_SECONDS = 120.0
 #: ``ask(user, text)`` gives the words that the model was sent.
 Ask = Callable[[str, str], Awaitable[str]]
 
 
-def haystack_agents(url: str | None) -> Ask:
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """What the agents are made of: without ``url`` no memory; ``background`` is ``retain_async``."""
+
+    url: str | None = None
+    background: bool = False
+    model_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Agents:
+    """``ask`` for a turn; ``flush`` waits until all is stored and gives how many writes still wait."""
+
+    ask: Ask
+    flush: Callable[[], Awaitable[int]]
+
+
+async def nothing_waits() -> int:
+    """The ``flush`` of agents without memory."""
+    return 0
+
+
+def haystack_agents(setup: Setup) -> Agents:
     """One agent with a hook, for all users."""
     os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
     from haystack import component
@@ -51,10 +83,19 @@ def haystack_agents(url: str | None) -> Ask:
             seen = "\n".join(one.text or "" for one in messages)
             return {"replies": [ChatMessage.from_assistant("Noted.", meta={"seen": seen})]}
 
+        @component.output_types(replies=list[ChatMessage])
+        async def run_async(
+            self, messages: list[ChatMessage], tools: Any = None, **_: Any
+        ) -> dict[str, list[ChatMessage]]:
+            await asyncio.sleep(setup.model_seconds)
+            return self.run(messages)
+
     hooks: dict[Any, Any] = {}
-    if url:
-        memory = HindsightMemoryHook(hindsight_api_url=url)
+    flush = nothing_waits
+    if setup.url:
+        memory = HindsightMemoryHook(hindsight_api_url=setup.url, retain_async=setup.background)
         hooks = {"before_run": [memory], "after_run": [memory]}
+        flush = partial(memory.flush_async, FLUSH_SECONDS)
     agent = Agent(chat_generator=Echo(), hooks=hooks)
 
     async def ask(user: str, text: str) -> str:
@@ -62,10 +103,10 @@ def haystack_agents(url: str | None) -> Ask:
         result = await agent.run_async(messages=[ChatMessage.from_user(text)], hook_context=context)
         return str(result["messages"][-1].meta["seen"])
 
-    return ask
+    return Agents(ask, flush)
 
 
-def llamaindex_agents(url: str | None) -> Ask:
+def llamaindex_agents(setup: Setup) -> Agents:
     """One agent, and a memory for each user."""
     from llama_index.core.agent.workflow import FunctionAgent
     from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata
@@ -79,6 +120,7 @@ def llamaindex_agents(url: str | None) -> Ask:
             return LLMMetadata(is_function_calling_model=True, is_chat_model=True)
 
         async def achat_with_tools(self, tools: Any, **given: Any) -> ChatResponse:
+            await asyncio.sleep(setup.model_seconds)
             seen = "\n".join(one.content or "" for one in given["chat_history"])
             message = ChatMessage(role="assistant", content="Noted.", additional_kwargs={"seen": seen})
             return ChatResponse(message=message)
@@ -91,17 +133,22 @@ def llamaindex_agents(url: str | None) -> Ask:
 
     async def ask(user: str, text: str) -> str:
         arguments: dict[str, Any] = {}
-        if url:
+        if setup.url:
             if user not in memories:
-                memories[user] = HindsightMemory.from_url(url, user, chat_history_limit=2)
+                memories[user] = HindsightMemory.from_url(
+                    setup.url, user, chat_history_limit=2, retain_async=setup.background
+                )
             arguments["memory"] = memories[user]
         result: Any = await agent.run(text, **arguments)
         return str(result.response.additional_kwargs["seen"])
 
-    return ask
+    async def flush() -> int:
+        return sum([await memory.aflush(FLUSH_SECONDS) for memory in memories.values()])
+
+    return Agents(ask, flush)
 
 
-def langchain_agents(url: str | None) -> Ask:
+def langchain_agents(setup: Setup) -> Agents:
     """One agent with a middleware, for all users."""
     from langchain.agents import create_agent
     from langchain_core.language_models import BaseChatModel
@@ -120,18 +167,27 @@ def langchain_agents(url: str | None) -> Ask:
             message = AIMessage("Noted.", response_metadata={"seen": seen})
             return ChatResult(generations=[ChatGeneration(message=message)])
 
-    memory: list[Any] = [HindsightMiddleware(hindsight_api_url=url)] if url else []
-    agent: Any = create_agent(Echo(), middleware=memory)
+        async def _agenerate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+            await asyncio.sleep(setup.model_seconds)
+            return self._generate(messages)
+
+    middleware: list[Any] = []
+    flush = nothing_waits
+    if setup.url:
+        memory = HindsightMiddleware(hindsight_api_url=setup.url, retain_async=setup.background)
+        middleware.append(memory)
+        flush = partial(memory.aflush, FLUSH_SECONDS)
+    agent: Any = create_agent(Echo(), middleware=middleware)
 
     async def ask(user: str, text: str) -> str:
         config = {"configurable": {"user_id": user, "thread_id": f"{user}-talk"}}
         result = await agent.ainvoke({"messages": [HumanMessage(text)]}, config)
         return str(result["messages"][-1].response_metadata["seen"])
 
-    return ask
+    return Agents(ask, flush)
 
 
-FRAMEWORKS: dict[str, Callable[[str | None], Ask]] = {
+FRAMEWORKS: dict[str, Callable[[Setup], Agents]] = {
     "haystack": haystack_agents,
     "llamaindex": llamaindex_agents,
     "langchain": langchain_agents,
@@ -147,11 +203,13 @@ class Talk:
     without_own: int = 0
 
 
-async def converse(ask: Ask, users: list[str], turns: int, *, at_once: bool) -> Talk:
-    """Let the users talk, all at once or one after the other."""
+async def converse(ask: Ask, users: list[str], turns: int, *, at_once: bool, spread: float = 0.0) -> Talk:
+    """Let the users talk, one after the other, or all at once with first turns over ``spread`` seconds."""
     talk = Talk()
 
     async def one(user: str) -> None:
+        if at_once:
+            await asyncio.sleep(spread * users.index(user) / len(users))
         for turn in range(turns):
             text = (
                 f"My secret word is {user}-secret, turn {turn}." if turn == 0 else f"What is my secret word? ({turn})"
@@ -192,38 +250,66 @@ def p95(values: list[float]) -> float:
     return statistics.quantiles(values, n=20)[-1] * 1000
 
 
-async def measure(framework: str, users: int, turns: int, url: str) -> bool:
-    make = FRAMEWORKS[framework]
-    crowd = [f"{framework}{number}" for number in range(users)]
-    queue = [f"{framework}alone{number}" for number in range(5)]
-    bare = make(None)
-    without = await plain_seconds(bare, turns)
-    ask = make(url)
-    crowded = await converse(ask, crowd, turns, at_once=True)
-    alone = await converse(ask, queue, turns, at_once=False)
-    crossings = [*crowded.crossings, *alone.crossings, *await stored_wrong(url, [*crowd, *queue], turns)]
-    missed = crowded.without_own + alone.without_own
-    added = p95([one - without for one in alone.seconds])
-    crowd_added = p95([one - without for one in crowded.seconds])
-    print(
-        f"{framework}: {users} users x {turns} turns, crossings {len(crossings)}, own secret not shown {missed}; "
-        f"a bare turn {without * 1000:.1f} ms; "
-        f"added, p95: {added:.1f} ms one by one, {crowd_added:.0f} ms all at once "
-        f"(median {statistics.median(crowded.seconds) * 1000:.0f} ms); load {os.getloadavg()[0]:.1f}"
-    )
-    for crossing in crossings[:5]:
-        print(f"  {crossing}")
-    return not crossings and added <= BAR_MILLISECONDS
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """One process of agents on one server."""
+
+    framework: str
+    users: int
+    turns: int
+    server: ServerProcess
+
+    async def all(self, setup: Setup) -> bool:
+        """All readings, each printed; whether the first meets the bar and no word crossed over."""
+        queue = [f"{self.framework}alone{number}" for number in range(5)]
+        quick = replace(setup, model_seconds=0.0)
+        way = "background" if setup.background else "waiting"
+        good = await self._one(f"{way}, one by one", quick, queue, at_once=False)
+        kinds = [("all at once, no pause", quick)]
+        if setup.model_seconds:
+            kinds.append((f"all at once, a model of {setup.model_seconds:g} s", setup))
+        for number, (kind, used) in enumerate(kinds):
+            crowd = [f"{self.framework}crowd{number}x{user}" for user in range(self.users)]
+            good = await self._one(f"{way}, {kind}", used, crowd, at_once=True) and good
+        return good
+
+    async def _one(self, what: str, setup: Setup, users: list[str], *, at_once: bool) -> bool:
+        make = FRAMEWORKS[self.framework]
+        plain, plain_cpu = await plain_turn(make(Setup()).ask)
+        agents = make(setup)
+        own, servers = time.process_time(), cpu_seconds(self.server.pid)
+        talk = await converse(agents.ask, users, self.turns, at_once=at_once, spread=setup.model_seconds)
+        waiting = await agents.flush()
+        count = len(talk.seconds)
+        own, servers = time.process_time() - own, cpu_seconds(self.server.pid) - servers
+        crossings = [*talk.crossings, *await stored_wrong(self.server.url, users, self.turns)]
+        added = [one - plain - setup.model_seconds for one in talk.seconds]
+        print(
+            f"{self.framework}, {what}: {len(users)} users x {self.turns} turns, crossings {len(crossings)}, "
+            f"own secret not shown {talk.without_own}, never stored {waiting}; added p50 "
+            f"{statistics.median(added) * 1000:.1f} ms, p95 {p95(added):.1f} ms; CPU a turn {own / count * 1000:.1f} "
+            f"({plain_cpu * 1000:.1f}) ms, server {servers / count * 1000:.1f} ms; load {os.getloadavg()[0]:.1f}",
+            flush=True,
+        )
+        for crossing in crossings[:5]:
+            print(f"  {crossing}")
+        return not crossings and not waiting and (at_once or p95(added) <= BAR_MILLISECONDS)
 
 
-async def plain_seconds(bare: Ask, turns: int) -> float:
-    """The median turn without memory."""
-    spent = []
+async def plain_turn(ask: Ask, turns: int = 20) -> tuple[float, float]:
+    """A turn without memory: the median of its seconds, and its processor time."""
+    spent, began_cpu = [], time.process_time()
     for turn in range(turns):
         began = time.perf_counter()
-        await bare("nobody", f"What is my secret word? ({turn})")
+        await ask("nobody", f"What is my secret word? ({turn})")
         spent.append(time.perf_counter() - began)
-    return statistics.median(spent)
+    return statistics.median(spent), (time.process_time() - began_cpu) / turns
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time of a process so far, from /proc (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> int:
@@ -231,13 +317,17 @@ def main() -> int:
     parser.add_argument("--framework", choices=list(FRAMEWORKS))
     parser.add_argument("--users", type=int, default=50)
     parser.add_argument("--turns", type=int, default=20)
+    parser.add_argument("--model-seconds", type=float, default=1.0)
+    parser.add_argument("--background", action="store_true")
     asked = parser.parse_args()
     good = True
     with tempfile.TemporaryDirectory() as folder:
         environment = {"HINDSIGHT_API_EMBEDDINGS_PROVIDER": "local"}
         with ServerProcess(Path(folder), environment=environment) as server:
             for framework in [asked.framework] if asked.framework else FRAMEWORKS:
-                good = asyncio.run(measure(framework, asked.users, asked.turns, server.url)) and good
+                run = Measurement(framework=framework, users=asked.users, turns=asked.turns, server=server)
+                setup = Setup(url=server.url, background=asked.background, model_seconds=asked.model_seconds)
+                good = asyncio.run(run.all(setup)) and good
     return int(not good)
 
 
