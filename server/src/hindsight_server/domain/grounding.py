@@ -15,6 +15,7 @@ from itertools import groupby
 
 from hindsight_server.domain.naming.words import ABBREVIATIONS, HAN_PLACES
 from hindsight_server.domain.numerals import NUMBER_WORDS, find_numbers, readings
+from hindsight_server.domain.remembering import remembered
 from hindsight_server.domain.speakers import ROLES
 
 Ordinary = Callable[[str], bool]
@@ -79,14 +80,18 @@ _NARRATING_TEXT = """
 _NARRATING = re.compile("|".join(_NARRATING_TEXT.split()))
 
 
-@lru_cache(maxsize=65536)
 def fold(text: str) -> str:
     """Lower case without accents; full-width letters become plain ones."""
+    return text.lower() if text.isascii() else _folded(text)
+
+
+@remembered(most=16384, longest=80)
+def _folded(text: str) -> str:
     plain = unicodedata.normalize("NFKD", text)
     return "".join(sign for sign in plain if not unicodedata.combining(sign)).casefold().replace("’", "'")
 
 
-@lru_cache(maxsize=65536)
+@remembered(most=16384)
 def stem(word: str) -> str:
     """A folded English word without its ending, so that "planned" and "planning" meet."""
     if not word.isascii() or len(word) <= 4:

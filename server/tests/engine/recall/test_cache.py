@@ -126,6 +126,19 @@ async def test_tiny_bounds_cost_reads_only(memory: Memory) -> None:
     assert (warm.posting_bytes, warm.vector_bytes) == (0, 0)
 
 
+async def test_words_that_nobody_wrote_fill_no_more_than_the_cache_may_hold(memory: Memory) -> None:
+    await memory.retain("red apples")
+    cache = ViewCache(memory.engine.store, max_bytes=100_000)
+    warm, view = await cache.get("b")
+    for start in range(0, 1000, 50):
+        found = await cache.postings(
+            "b", warm, view, ["red", *(f"word{number}" for number in range(start, start + 50))]
+        )
+        assert [len(entry.rows) for entry in found.values()] == [1] + [0] * 50
+    assert 0 < warm.posting_bytes <= 50_000
+    assert len(warm.postings) <= 100
+
+
 async def test_recalls_side_by_side_with_writes(memory: Memory) -> None:
     await memory.retain("red apples")
 

@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from hindsight_server.adapters.embed.words import STOP_WORDS
+from hindsight_server.domain.remembering import remembered
 
 _LONGEST_WORD = 100  # characters; a longer word is unknown
 _CACHED_WORDS = 20_000
@@ -62,7 +63,7 @@ class WordPiece:
     def __init__(self, vocabulary: Mapping[str, int], *, limit: int) -> None:
         self._vocabulary = vocabulary
         self._limit = limit
-        self._cut = lru_cache(_CACHED_WORDS)(self._cut_word)
+        self._cut = remembered(most=_CACHED_WORDS, longest=_LONGEST_WORD)(self._cut_word)
 
     @classmethod
     def from_file(cls, path: Path, *, limit: int) -> WordPiece:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from hindsight_server.adapters.extract.entities import may_follow_name, opens_sentence
 from hindsight_server.adapters.extract.words import NO_NAMES, NUMBERED, is_common
 from hindsight_server.domain.names import normal_name
 from hindsight_server.domain.naming import fold_of
+from hindsight_server.domain.remembering import remembered
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’.][^\W_]+)*")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
@@ -47,7 +47,7 @@ def spoken_names(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=8192)  # most words come again
+@remembered(most=8192)  # most words come again
 def _tells(word: str) -> bool:
     plain = _POSSESSIVE.sub("", word).lower()
     return plain.isalpha() and len(plain) > 2 and plain not in NO_NAMES and not is_common(plain)

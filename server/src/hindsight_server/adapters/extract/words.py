@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
+
+from hindsight_server.domain.remembering import remembered
 
 _STARTERS = """
 a about absolutely actually adding after again agent agree agreed ah aha ai all alright also although always am
@@ -83,7 +85,7 @@ def _common() -> frozenset[str]:
     return frozenset(word for line in text.splitlines() if not line.startswith("#") for word in line.split())
 
 
-@lru_cache(maxsize=8192)
+@remembered(most=8192)
 def is_common(word: str) -> bool:
     """Whether a lower-case word is an ordinary English one, in whatever form."""
     common = _common()

@@ -6,10 +6,10 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import lru_cache
 
 from hindsight_server.domain.naming import words
 from hindsight_server.domain.naming.spelling import in_latin, skeleton
+from hindsight_server.domain.remembering import remembered
 from hindsight_server.domain.speakers import SURNAMES
 
 _DIGIT = re.compile(r"\d")
@@ -79,7 +79,7 @@ class NameForm:
         return self.given
 
 
-@lru_cache(maxsize=4096)  # some 3 MB
+@remembered(most=4096, longest=80)  # some 3 MB
 def read_name(normal: str) -> NameForm:
     """Take a name apart that `normal_name` has normalised."""
     if _DIGIT.search(normal) or "@" in normal or "_" in normal or "::" in normal:

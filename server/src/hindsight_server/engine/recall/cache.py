@@ -23,7 +23,9 @@ T = TypeVar("T")
 _PIECE_ROWS = 20_000  # of a bank read anew; a recall that is given up stops between two pieces
 _FIRST_ROWS = 2000  # most banks are not larger, and have no image that were worth to look for
 _INLINE_ROWS = 500  # advancing by fewer rows is quicker than a hop to a thread
-_ENTRY_BYTES = 200  # what a kept list costs beyond its numbers, roughly
+# What is kept of a term or fact beyond its numbers, as resident memory grows: the key, its place, heads of arrays.
+_POSTINGS_BYTES = 500
+_VECTORS_BYTES = 250
 _BANK_BYTES = 20_000  # a bank's empty columns and tables, roughly
 _MOST_FACTS = 2048
 _FACT_BYTES = 2000  # roughly
@@ -48,7 +50,7 @@ class Postings:
 
     @property
     def nbytes(self) -> int:
-        return self.rows.nbytes + self.counts.nbytes + _ENTRY_BYTES
+        return self.rows.nbytes + self.counts.nbytes + _POSTINGS_BYTES
 
     def up_to(self, size: int) -> Postings:
         """The part that lies in the first `size` rows, for a view older than this."""
@@ -97,9 +99,9 @@ class ViewCache:
 
     Args:
         store: where the banks are.
-        max_bytes: memory of all banks together; the bank in use is kept even above it.
-        posting_bytes: memory of one bank's posting lists.
-        vector_bytes: memory of one bank's token vectors.
+        max_bytes: memory of all banks together; the view of the bank in use is kept even above it.
+        posting_bytes: memory of one bank's posting lists; never more than half of `max_bytes`.
+        vector_bytes: memory of one bank's token vectors; never more than a quarter of `max_bytes`.
         images: keeps images of big banks; by default one of its own.
     """
 
@@ -115,8 +117,8 @@ class ViewCache:
         self._store = store
         self._images = images or ImageKeeper(store)
         self._max_bytes = max_bytes
-        self._posting_bytes = posting_bytes
-        self._vector_bytes = vector_bytes
+        self._posting_bytes = min(posting_bytes, max_bytes // 2)
+        self._vector_bytes = min(vector_bytes, max_bytes // 4)
         self._banks: OrderedDict[str, Warm] = OrderedDict()
         self._sizes: dict[str, int] = {}
         self._total = 0
@@ -274,12 +276,12 @@ class ViewCache:
                 vectors = result[seq] = read.get(seq, _NO_VECTORS)
                 if (space, seq) not in kept:
                     kept[space, seq] = vectors
-                    warm.vector_bytes += vectors.nbytes + _ENTRY_BYTES
+                    warm.vector_bytes += vectors.nbytes + _VECTORS_BYTES
         for seq in seqs:
             if (space, seq) in kept:
                 kept.move_to_end((space, seq))
         while warm.vector_bytes > self._vector_bytes and kept:
-            warm.vector_bytes -= kept.popitem(last=False)[1].nbytes + _ENTRY_BYTES
+            warm.vector_bytes -= kept.popitem(last=False)[1].nbytes + _VECTORS_BYTES
         self._weigh(bank_id, warm)
         return result
 
@@ -303,8 +305,10 @@ class ViewCache:
 
 def _extended(entry: Postings, view: BankView, seqs: Int64Array, counts: Int32Array | Float32Array) -> Postings:
     fresh = (seqs > entry.last_seq) & (seqs <= view.last_seq)
+    if not fresh.any():  # most words of a question, and most of the time
+        return Postings(view.version, view.last_seq, entry.rows, entry.counts)
     rows = np.searchsorted(view.seq, seqs[fresh]).astype(np.int32)
-    exact = view.seq[rows] == seqs[fresh] if len(rows) else np.empty(0, np.bool_)
+    exact = view.seq[rows] == seqs[fresh]
     return Postings(
         view.version,
         view.last_seq,

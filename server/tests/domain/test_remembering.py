@@ -1,0 +1,52 @@
+"""What is remembered of words, and that long texts are not kept."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from hindsight_server.domain.remembering import remembered
+
+
+class Kept(str):
+    """A text that can be watched."""
+
+    __slots__ = ("__weakref__",)
+
+
+@pytest.mark.parametrize(("text", "times"), [("word", 1), ("w" * 40, 1), ("w" * 41, 2)])
+def test_short_texts_are_worked_out_once(text: str, times: int) -> None:
+    asked: list[str] = []
+
+    @remembered(most=10)
+    def upper(word: str) -> str:
+        asked.append(word)
+        return word.upper()
+
+    assert (upper(text), upper(text), len(asked)) == (text.upper(), text.upper(), times)
+
+
+@pytest.mark.parametrize(("length", "is_kept"), [(5, True), (50_000, False)])
+def test_a_long_text_is_not_kept(length: int, is_kept: bool) -> None:
+    count = remembered(most=10)(len)
+    text = Kept("x" * length)
+    assert count(text) == length
+    watched = weakref.ref(text)
+    del text
+    gc.collect()
+    assert (watched() is not None) is is_kept
+
+
+def test_the_oldest_make_room() -> None:
+    asked: list[str] = []
+
+    @remembered(most=2)
+    def upper(word: str) -> str:
+        asked.append(word)
+        return word.upper()
+
+    for word in ("a", "b", "c", "a"):
+        upper(word)
+    assert asked == ["a", "b", "c", "a"]
