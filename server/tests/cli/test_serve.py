@@ -70,6 +70,22 @@ def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> No
     assert "Traceback" not in server.log.read_text()
 
 
+def test_a_signal_before_all_is_loaded_ends_it_in_order(tmp_path: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "hindsight_server.cli.main", "serve", "--port", str(port)]
+    with subprocess.Popen(
+        [*command, "--data-dir", str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        assert f"http://127.0.0.1:{port}" in server.stdout.readline()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=60) as answer:
+            assert answer.status == 200
+        server.send_signal(signal.SIGTERM)
+        _, said = server.communicate(timeout=60)
+    assert server.returncode == 0
+    assert "Traceback" not in said
+
+
 def test_a_taken_port_is_told_with_exit_code_2(tmp_path: Path) -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))

@@ -14,7 +14,7 @@ import pytest
 from hindsight_server.adapters.sqlite import SqliteStore
 from hindsight_server.bootstrap import build_services
 from hindsight_server.http.app import create_app
-from hindsight_server.http.gateway import Message
+from hindsight_server.http.scope import Message
 from hindsight_server.http.services import Services
 from hindsight_server.settings import Settings
 

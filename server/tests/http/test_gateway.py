@@ -9,8 +9,9 @@ import orjson
 import pytest
 
 from hindsight_server.http.admission import Admission
-from hindsight_server.http.gateway import Gateway, Message, Receive, Scope, Send
+from hindsight_server.http.gateway import Gateway
 from hindsight_server.http.metrics import Metrics
+from hindsight_server.http.scope import Message, Receive, Scope, Send
 
 
 class Echo:

@@ -34,7 +34,9 @@ async def test_probes_are_answered_at_once_and_truly(store: SqliteStore) -> None
     async with client(Opening(store)) as http:
         healthy = await http.get("/health")
         assert (healthy.status_code, healthy.json()) == (200, {"status": "healthy", "database": "connected"})
-        assert (await http.get("/health/live")).json()["status"] == "alive"
+        assert "x-request-id" in healthy.headers
+        live = await http.get("/health/live", headers={"x-request-id": "mine"})
+        assert (live.json()["status"], live.headers["x-request-id"]) == ("alive", "mine")
         ready = await http.get("/health/ready")
         assert (ready.status_code, ready.json()["status"]) == (503, "starting")
         await store.close()
@@ -54,7 +56,7 @@ async def test_other_requests_wait_for_the_application_and_pass_its_gateway(stor
             opening.hand_over(create_app(services, api_key="right"))
             assert (await asked).json()["banks"] == []
             assert (await refused).status_code == 401
-            assert "x-request-id" in (await http.get("/health")).headers
+            assert (await http.get("/health/ready")).json()["status"] != "unhealthy"
 
 
 async def test_whoever_waits_is_told_when_there_will_be_no_application(store: SqliteStore) -> None:

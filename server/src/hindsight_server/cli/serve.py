@@ -93,6 +93,8 @@ async def _work(settings: Settings, store: Store, opening: Opening, serving: asy
     gc.set_threshold(_GARBAGE_THRESHOLD)
     gc.enable()
     services.metrics.started = opening.began
+    if serving.done():
+        return
     async with services.running():
         opening.hand_over(app)
         trimming = asyncio.create_task(keep_trimmed(), name="give memory back")

@@ -11,9 +11,7 @@ import hmac
 import logging
 import math
 import re
-import uuid
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, NoReturn
+from typing import NoReturn
 from urllib.parse import quote, unquote_to_bytes
 
 import orjson
@@ -22,15 +20,9 @@ from hindsight_server.domain.errors import Overloaded
 from hindsight_server.http.admission import Admission
 from hindsight_server.http.ignored import HEADER, ignored_header
 from hindsight_server.http.metrics import Metrics
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from hindsight_server.http.scope import App, Message, Receive, Scope, Send, header, request_id_of
 
 logger = logging.getLogger(__name__)
-_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:\-]{1,128}")
 _LOCAL_HOST = re.compile(rb"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
 _OPEN = ("/health", "/health/live", "/health/ready", "/version")
 _SEARCHES = ("/memories/recall", "/reflect")
@@ -93,7 +85,7 @@ class Gateway:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id = scope["request_id"] = _request_id(scope)
+        request_id = scope["request_id"] = request_id_of(scope)
         answer = _Answer(send, scope)
         with self._metrics.request() as outcome:
             try:
@@ -142,17 +134,17 @@ class Gateway:
             return
         if scope["path"] in _OPEN:
             return
-        scheme, _, key = _header(scope, b"authorization").partition(b" ")
+        scheme, _, key = header(scope, b"authorization").partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(key.strip(), self._key):
             detail = "Missing or wrong API key. Send it as 'Authorization: Bearer <key>'."
             raise Refused(401, detail, ((b"www-authenticate", b"Bearer"),))
 
     async def _read_body(self, scope: Scope, receive: Receive) -> bytes | None:
         """The whole body; None when the client went away before it was complete."""
-        encoding = _header(scope, b"content-encoding").strip().lower()
+        encoding = header(scope, b"content-encoding").strip().lower()
         if encoding not in (b"", b"identity"):
             raise Refused(415, "The body is compressed, which this server does not read. Send it as it is.")
-        declared = _header(scope, b"content-length")
+        declared = header(scope, b"content-length")
         most = self.max_upload_bytes if scope["path"].endswith(_UPLOADS) else self._max_body_bytes
         if declared.isdigit() and int(declared) > most:
             _too_large(most)
@@ -273,7 +265,7 @@ def _check_local(scope: Scope) -> None:
     A page of another site is told by its ``Origin``; one that points its own name at this machine (DNS rebinding), by
     the name in ``Host``.
     """
-    host, origin = _header(scope, b"host"), _header(scope, b"origin")
+    host, origin = header(scope, b"host"), header(scope, b"origin")
     if host and not _LOCAL_HOST.fullmatch(host):
         raise Refused(403, "A server without a key answers to local names only. Set HINDSIGHT_API_TENANT_API_KEY.")
     if origin and origin.partition(b"://")[2] != host:
@@ -293,16 +285,3 @@ def _raw_path(scope: Scope) -> str:
         return str(raw.decode("ascii"))
     except UnicodeDecodeError:
         raise Refused(400, "The path is not percent-encoded UTF-8.") from None
-
-
-def _request_id(scope: Scope) -> str:
-    """The client's request id when it is a plain one, else a new one."""
-    given = _header(scope, b"x-request-id")
-    return given.decode("ascii") if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
-
-
-def _header(scope: Scope, name: bytes) -> bytes:
-    for key, value in scope["headers"]:
-        if key == name:
-            return bytes(value)
-    return b""

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from hindsight_server.http import probes
+from hindsight_server.http.scope import App, Receive, Scope, Send, request_id_of
 
 if TYPE_CHECKING:
-    from hindsight_server.http.gateway import App, Receive, Scope, Send
     from hindsight_server.ports.store import Store
 
 _NOT_STARTED = {"detail": "The server could not start; its log has the cause."}
@@ -50,11 +50,11 @@ class Opening:
         if self._app is None:
             probed = await self._probe(scope)
             if probed is not None:
-                await _send(send, *probed)
+                await _answer(scope, send, *probed)
                 return
             await self._decided.wait()
         if self._app is None:
-            await _send(send, 503, _NOT_STARTED)
+            await _answer(scope, send, 503, _NOT_STARTED)
             return
         await self._app(scope, receive, send)
 
@@ -71,8 +71,12 @@ class Opening:
         return None
 
 
-async def _send(send: Send, status: int, said: dict[str, Any]) -> None:
+async def _answer(scope: Scope, send: Send, status: int, said: dict[str, Any]) -> None:
     body = orjson.dumps(said)
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"x-request-id", request_id_of(scope).encode()),
+    ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
