@@ -20,6 +20,7 @@ from hindsight_server.ports.records import FactFilter
 from .conftest import Reading, fact, facts
 
 Read = Callable[..., Reading]
+_OPERATION = "7d1f0a5e-2f1c-4a52-9a3e-0c8f1b2d3e4f"
 
 
 @pytest.mark.feature("R8")
@@ -104,7 +105,9 @@ async def test_what_the_text_does_not_bear_out_is_dropped_and_counted(reading: R
         ]
     )
     outcome = await read.engine.retain("b", [ItemInput(content="Ann: I moved to Oslo with my two kids.")])
-    assert await read.engine.texts("b") == ["Ann moved to Oslo."]
+    # The turn stays too: its two kids are in none of the facts that held.
+    assert await read.engine.texts("b") == ["Ann moved to Oslo.", "Ann: I moved to Oslo with my two kids."]
+    assert outcome.unsupported_chunks == 0
     assert outcome.dropped_facts == {"date": 1, "empty": 1, "name": 1, "number": 1, "repeated": 1, "words": 1}
     assert (outcome.input_tokens, outcome.output_tokens) == (10, 5)
 
@@ -113,6 +116,45 @@ async def test_a_turn_that_lost_all_its_facts_stays_as_it_was_said(reading: Read
     read = reading([facts(fact("Ann moved to Paris."), fact("Ben sold the car.", 2))])
     await read.engine.retain("b", [ItemInput(content="Ann: I moved to Oslo last year.\nBen: I sold the car today.")])
     assert sorted(await read.engine.texts("b")) == ["Ann: I moved to Oslo last year.", "Ben sold the car."]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        facts(fact("Ann moved to Paris.")),
+        facts({"what": "", "line": 1}),
+        facts(fact("1", when="2026-11-30"), fact("Ann"), {"line": 2}),
+        {"facts": ["", None, 7]},
+    ],
+)
+async def test_words_stay_to_be_found_when_nothing_that_the_model_gave_of_them_holds(
+    reading: Read, answer: object
+) -> None:
+    read = reading([answer])
+    said = ["Ann: I moved to Oslo last year.", "Ben: I sold the car today."]
+    outcome = await read.engine.retain("b", [ItemInput(content="\n".join(said))], operation_id=_OPERATION)
+    assert sorted(await read.engine.texts("b")) == said
+    assert (outcome.unsupported_chunks, outcome.no_fact_documents, outcome.failed_documents) == (1, 0, ())
+    told = await read.engine.operations.status("b", _OPERATION)
+    assert told.status == "completed"
+    assert told.result is not None
+    assert told.result["unsupported_chunks"] == 1
+    assert sum(told.result["dropped_facts"].values()) >= 1
+
+
+async def test_words_stay_when_the_answer_is_cut_however_short_the_passage(reading: Read) -> None:
+    read = reading(lambda request: ChatReply(text='{"facts": [{"what": "Ann moved', truncated=True))
+    outcome = await read.engine.retain("b", [ItemInput(content="Ann: I moved to Oslo.", document_id="d")])
+    assert await read.engine.texts("b") == ["Ann: I moved to Oslo."]
+    assert outcome.failed_documents == ("d",)
+
+
+async def test_facts_beyond_those_that_are_looked_at_are_counted_and_their_turns_stay(reading: Read) -> None:
+    said = ["Ann: I moved to Oslo.", "Ann: The lamp was made in Rome."]
+    read = reading([facts(*(fact("Ann moved to Oslo.") for _ in range(400)), fact("The lamp was made in Rome.", 2))])
+    outcome = await read.engine.retain("b", [ItemInput(content="\n".join(said))])
+    assert sorted(await read.engine.texts("b")) == ["Ann moved to Oslo.", said[1]]
+    assert outcome.dropped_facts == {"repeated": 399, "too_many": 1}
 
 
 async def test_no_facts_is_a_success_that_can_be_seen(reading: Read) -> None:

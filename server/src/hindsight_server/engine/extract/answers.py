@@ -46,6 +46,19 @@ class ModelFact:
     caused_by: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a model gave of a passage.
+
+    Args:
+        facts: None for each that says nothing.
+        left_out: facts beyond the most that are looked at.
+    """
+
+    facts: tuple[ModelFact | None, ...]
+    left_out: int = 0
+
+
 _ACCEPTED = {"anyOf": [{"properties": {key: {"type": "array"}}, "required": [key]} for key in _LISTS]}
 """An answer with a list in it can be read, whatever its facts lack."""
 
@@ -88,8 +101,8 @@ def facts_schema() -> Schema:
     )
 
 
-def read_facts(answer: Mapping[str, Any]) -> list[ModelFact | None]:
-    """The facts of an answer, None for each that says nothing; what a fact lacks is taken as empty.
+def read_facts(answer: Mapping[str, Any]) -> Given:
+    """The facts of an answer; what a fact lacks is taken as empty.
 
     Raises:
         BadModelAnswer: there is no list of facts in it.
@@ -97,7 +110,8 @@ def read_facts(answer: Mapping[str, Any]) -> list[ModelFact | None]:
     listed = next((answer[key] for key in _LISTS if isinstance(answer.get(key), list)), None)
     if listed is None:
         raise BadModelAnswer("The answer of the model holds no list of facts.")
-    return [_fact(number, given) for number, given in enumerate(listed[:_MOST_FACTS])]
+    facts = tuple(_fact(number, given) for number, given in enumerate(listed[:_MOST_FACTS]))
+    return Given(facts, len(listed) - len(facts))
 
 
 def _fact(number: int, given: Any) -> ModelFact | None:

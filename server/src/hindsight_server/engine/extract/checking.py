@@ -31,6 +31,8 @@ from hindsight_server.engine.extract.types import Dropped
 from hindsight_server.ports.extractor import ExtractionOptions
 
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_SUBJECT = re.compile(r"\A(?:[A-Z][^\W_]*[.'’-]*\s*)+")
+_LETTER, _DIGITS = re.compile(r"[^\W\d_]"), re.compile(r"\d+")
 _AGENT_ROLES = frozenset({"assistant", "tool"})
 _OWN = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|me|my|mine|we|our|us)\b|我", re.IGNORECASE)
 _OTHERS = re.compile(r"\b(?:you|your|yours|he|she|they|him|her|his|their|them|it|who)\b|你|您|他|她", re.IGNORECASE)
@@ -70,7 +72,7 @@ class Checked:
     """The facts of a passage that hold, with their numbers in the model's answer, and what does not hold.
 
     Args:
-        lost_turns: turns of which every fact was dropped.
+        lost_turns: turns of which something that the model told was dropped, so that their own words are to stay.
         missing_names: names that stand nowhere in the evidence.
     """
 
@@ -115,7 +117,6 @@ class PassageCheck:
         """The facts that hold, and why the others don't."""
         checked = Checked()
         seen: set[str] = set()
-        lost: set[int] = set()
         for fact in given:
             if fact is None:
                 checked.dropped.append(Dropped("empty", ""))
@@ -124,14 +125,27 @@ class PassageCheck:
             made = self._fact(fact, at, checked)
             if isinstance(made, Dropped):
                 checked.dropped.append(made)
-                lost.add(self._passage.lines[at].turn.index)
+                checked.lost_turns.add(self._passage.lines[at].turn.index)
             elif fold(made.text) in seen:
                 checked.dropped.append(Dropped("repeated", made.text))
             else:
                 seen.add(fold(made.text))
                 checked.facts.append((fact.number, made))
-        checked.lost_turns = lost - {fact.turn_index for _, fact in checked.facts}
+        checked.lost_turns -= self._told_turns(checked)
         return checked
+
+    def _told_turns(self, checked: Checked) -> set[int]:
+        """The turns whose words and numbers all stand in facts that held."""
+        told: defaultdict[int, list[str]] = defaultdict(list)
+        for _, fact in checked.facts:
+            told[fact.turn_index].append(fact.text)
+        untold = {
+            line.turn.index
+            for line, words in zip(self._passage.lines, self._line_words, strict=True)
+            if not words <= content_words(text := "\n".join(told[line.turn.index]))
+            or not set(_DIGITS.findall(line.text)) <= set(_DIGITS.findall(text))
+        }
+        return told.keys() - untold
 
     def _seat(self, fact: ModelFact) -> int:
         """The line that a fact was read in: the one that the model names, unless another bears much more of it."""
@@ -153,6 +167,8 @@ class PassageCheck:
         line = self._passage.lines[at]
         if self._ordered[at]:
             return Dropped("orders", fact.what)
+        if not _says_something(fact.what):
+            return Dropped("empty", fact.what)
         problem = self._problem(fact.what, at, fact.entities, checked) or self._wrong_speaker(fact, line)
         if problem is None and fact.who and self._missing_name(fact.who, fact.entities, checked) is not None:
             problem = "name"
@@ -246,6 +262,8 @@ class PassageCheck:
             relative = name == "when" and any(one.is_relative for one in times_told(part, line.turn.timestamp))
             if problem is not None:
                 checked.dropped.append(Dropped(f"part_{problem}", part))
+                if content_words(part) & self._line_words[at] - content_words(fact.what):
+                    checked.lost_turns.add(line.turn.index)
             elif not relative and not _is_within(part, parts):
                 parts.append(part)
         if occurred is not None and line.turn.timestamp is not None:
@@ -328,6 +346,12 @@ def annotated(facts: Sequence[ExtractedFact], checked: Checked) -> list[Extracte
         told = next((one.occurred for one in noted if one.occurred is not None), None)
         made.append(replace(fact, entities=tuple(names.values()), occurred=fact.occurred or told))
     return made
+
+
+def _says_something(text: str) -> bool:
+    """Whether a text is more than a bare number or the name that it is about."""
+    told = _SUBJECT.sub("", text, count=1)
+    return bool(content_words(told)) or bool(_LETTER.search(text) and _DIGITS.search(told))
 
 
 def _lies_within(inner: Interval, outer: Interval) -> bool:

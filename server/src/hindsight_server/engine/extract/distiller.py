@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from hindsight_server.domain.errors import AnswerTooLong, BadModelAnswer, BankNotFound, ModelError, ModelUnavailable
 from hindsight_server.domain.grounding import Ordinary
 from hindsight_server.domain.model import ExtractedFact, Extraction, RetainItem
-from hindsight_server.engine.extract.answers import ModelFact, facts_schema, read_facts
+from hindsight_server.engine.extract.answers import Given, ModelFact, facts_schema, read_facts
 from hindsight_server.engine.extract.asking import messages, prompt_version, question_id
 from hindsight_server.engine.extract.checking import Checked, PassageCheck, Source, annotated
 from hindsight_server.engine.extract.passages import Passage, passages
@@ -30,9 +30,15 @@ _FACT_WORK = 10  # and a fact to check
 
 @dataclass(slots=True)
 class _Chunk:
-    """What became of a chunk."""
+    """What became of a chunk.
+
+    Args:
+        given: how many facts the model gave of it.
+        kept_turns: turns whose built-in facts stay.
+    """
 
     facts: list[tuple[int, ExtractedFact]] = field(default_factory=list)
+    given: int = 0
     dropped: list[Dropped] = field(default_factory=list)
     kept_turns: set[int] = field(default_factory=set)
     usage: Usage = field(default_factory=Usage)
@@ -110,6 +116,9 @@ class Distiller:
             extraction=await offloaded(len(extraction.facts), lambda: _joined(source, by_index, usage)),
             dropped=tuple(dropped for chunk in chunks for dropped in chunk.dropped),
             failures=tuple(chunk.failure for chunk in chunks if chunk.failure is not None),
+            unsupported=frozenset(
+                index for index, chunk in by_index.items() if chunk.given and not chunk.facts and chunk.failure is None
+            ),
             usage=usage,
         )
 
@@ -134,20 +143,21 @@ class Distiller:
             for half in halves:
                 await self._read(source, half, about, outage, chunk)
             return
-        checked, orders = await self._checked(source, passage, about.bank_id, given)
+        checked, orders = await self._checked(source, passage, about.bank_id, given.facts)
         first = max((number for number, _ in chunk.facts), default=-1) + 1
         chunk.facts += [
-            (first + number, replace(fact, caused_by=tuple(first + cause for cause in _causes(given, number))))
+            (first + number, replace(fact, caused_by=tuple(first + cause for cause in _causes(given.facts, number))))
             for number, fact in checked.facts
         ]
-        chunk.dropped += checked.dropped
+        chunk.given += len(given.facts)
+        chunk.dropped += checked.dropped + [Dropped("too_many", "")] * given.left_out
         chunk.kept_turns |= checked.lost_turns | orders
-        if not checked.facts and any(not one.reason.startswith(("part_", "empty")) for one in checked.dropped):
-            chunk.kept_turns |= {line.turn.index for line in passage.lines}
+        if given.left_out or (given.facts and not checked.facts):
+            # What is not told of these turns was not judged to be nothing.
+            told = {fact.turn_index for _, fact in checked.facts}
+            chunk.kept_turns |= {line.turn.index for line in passage.lines} - told
 
-    async def _ask(
-        self, source: Source, passage: Passage, about: CallAbout, outage: Outage, chunk: _Chunk
-    ) -> list[ModelFact | None]:
+    async def _ask(self, source: Source, passage: Passage, about: CallAbout, outage: Outage, chunk: _Chunk) -> Given:
         asked = messages(source.item, source.options, passage)
         given = self._answers.get(question_id(asked)) if self._answers else None
         async with self._turns:
@@ -164,7 +174,7 @@ class Distiller:
         return read_facts(answer.value)
 
     async def _checked(
-        self, source: Source, passage: Passage, bank_id: str, given: list[ModelFact | None]
+        self, source: Source, passage: Passage, bank_id: str, given: Sequence[ModelFact | None]
     ) -> tuple[Checked, set[int]]:
         """What of the answer holds, and the turns with orders in them."""
 

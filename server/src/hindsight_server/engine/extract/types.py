@@ -15,8 +15,8 @@ class Dropped:
     """A fact of the model, or a part of one, that was not kept.
 
     Args:
-        reason: ``name``, ``number``, ``date``, ``words``, ``speaker``, ``orders``, ``empty`` or ``repeated``;
-            with ``part_`` before it when only a part of the fact was left out.
+        reason: ``name``, ``number``, ``date``, ``words``, ``speaker``, ``turned``, ``orders``, ``empty``, ``repeated``
+            or ``too_many``; with ``part_`` before it when only a part of the fact was left out.
         text: what the model wrote.
     """
 
@@ -39,11 +39,13 @@ class Distilled:
 
     Args:
         extraction: the model's facts; the built-in extractor's for what the model gave nothing that could be kept.
+        unsupported: chunks of which the model gave facts, but none that could be kept; their words stay instead.
     """
 
     extraction: Extraction
     dropped: tuple[Dropped, ...] = ()
     failures: tuple[ChunkFailure, ...] = ()
+    unsupported: frozenset[int] = frozenset()
     usage: Usage = field(default_factory=Usage)
 
     @property

@@ -50,6 +50,7 @@ class Prepared:
 
     Args:
         dropped: facts of the model that were not kept, by reason.
+        unsupported: chunks whose words stay because none of the model's facts could be kept.
         unread: documents whose words stand in for facts that the model did not give.
         unencoded: facts without a vector, because no model could encode them.
     """
@@ -57,6 +58,7 @@ class Prepared:
     documents: tuple[DocumentWrite, ...]
     usage: Usage = field(default_factory=Usage)
     dropped: Mapping[str, int] = field(default_factory=dict)
+    unsupported: int = 0
     unread: tuple[Unread, ...] = ()
     unencoded: int = 0
 
@@ -188,7 +190,7 @@ def _as_read(reads: Iterable[Read]) -> tuple[list[Extracted], Prepared]:
     extracted: list[Extracted] = []
     unread: list[Unread] = []
     dropped: Counter[str] = Counter()
-    usage = Usage()
+    unsupported, usage = 0, Usage()
     for read in reads:
         for one, distilled in zip(read.extracted, read.distilled, strict=True):
             if distilled is None:
@@ -196,10 +198,12 @@ def _as_read(reads: Iterable[Read]) -> tuple[list[Extracted], Prepared]:
                 continue
             extracted.append(replace(one, extraction=distilled.extraction, unread=distilled.failed_chunks))
             dropped.update(loss.reason for loss in distilled.dropped)
+            unsupported += len(distilled.unsupported)
             usage += distilled.usage
             if distilled.failures:
                 unread.append(_unread(one, distilled))
-    return extracted, Prepared(documents=(), usage=usage, dropped=dropped, unread=tuple(unread))
+    prepared = Prepared(documents=(), usage=usage, dropped=dropped, unsupported=unsupported, unread=tuple(unread))
+    return extracted, prepared
 
 
 def _unread(one: Extracted, distilled: Distilled) -> Unread:

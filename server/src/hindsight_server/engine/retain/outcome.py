@@ -29,6 +29,8 @@ def result_of(prepared: Prepared) -> dict[str, Any]:
     }
     if prepared.dropped:
         result["dropped_facts"] = dict(sorted(prepared.dropped.items()))
+    if prepared.unsupported:
+        result["unsupported_chunks"] = prepared.unsupported
     if prepared.unread:
         result["failed_chunks"] = sum(one.chunks for one in prepared.unread)
         result["failed_facts"] = sum(map(_standing_in, documents))
@@ -44,6 +46,9 @@ def added(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     dropped = Counter(before.get("dropped_facts", {})) + Counter(more.get("dropped_facts", {}))
     if dropped:
         result["dropped_facts"] = dict(sorted(dropped.items()))
+    unsupported = before.get("unsupported_chunks", 0) + more.get("unsupported_chunks", 0)
+    if unsupported:
+        result["unsupported_chunks"] = unsupported
     failed = list(dict.fromkeys([*before.get("failed_documents", ()), *more.get("failed_documents", ())]))
     if failed:
         for name in ("failed_chunks", "failed_facts"):
@@ -83,6 +88,7 @@ def outcome_of(
         input_tokens=result.get("input_tokens", 0),
         output_tokens=result.get("output_tokens", 0),
         dropped_facts=dict(result.get("dropped_facts", {})),
+        unsupported_chunks=result.get("unsupported_chunks", 0),
         failed_documents=tuple(result.get("failed_documents", ())),
     )
 

@@ -80,6 +80,7 @@ class RetainOutcome:
         replayed: True when the operation had been stored before; nothing was written, the counts are the original's.
         input_tokens, output_tokens: tokens of a language model, 0 without one.
         dropped_facts: facts of the model that its text does not bear out, by reason.
+        unsupported_chunks: chunks that stay as they were written because none of the model's facts could be kept.
         failed_documents: documents with chunks that the model could not be used for; they stay as they were written,
             until a job has read them again.
     """
@@ -96,4 +97,5 @@ class RetainOutcome:
     input_tokens: int = 0
     output_tokens: int = 0
     dropped_facts: Mapping[str, int] = field(default_factory=dict)
+    unsupported_chunks: int = 0
     failed_documents: tuple[str, ...] = ()
