@@ -9,6 +9,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _FEW = 50  # items; checking, converting or listing so many takes about a millisecond
+MANY = _FEW + 1
+"""Items for what may take long however few they are."""
 
 
 async def offloaded(items: int, work: Callable[[], T]) -> T:

@@ -61,11 +61,13 @@ class Schema:
     """The JSON schema that an answer must follow, and a name for it (letters, digits, underscores).
 
     `accepted` is what an answer is checked against instead, where one that falls short of the schema can still be used.
+    A schema that is `from_caller` may take long to check, and is checked in a thread.
     """
 
     name: str
     schema: Mapping[str, Any]
     accepted: Mapping[str, Any] | None = None
+    from_caller: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
@@ -148,6 +149,17 @@ async def test_case_a34_an_empty_answer_is_asked_again_once_and_then_an_error(te
     assert (await LanguageModel(ScriptedProvider([text, "Oslo."])).complete(ASKED, about=ABOUT)).text == "Oslo."
     with pytest.raises(BadModelAnswer, match="empty"):
         await LanguageModel(ScriptedProvider([text, text])).complete(ASKED, about=ABOUT)
+
+
+async def test_a_pattern_of_a_caller_that_never_ends_does_not_hold_the_event_loop() -> None:
+    properties = {"a": {"type": "string", "pattern": "^(a|aa)+$"}}
+    schema = Schema(name="answer", schema={"type": "object", "properties": properties}, from_caller=True)
+    model = LanguageModel(ScriptedProvider(lambda request: {"a": "a" * 60 + "b"}), QUICK)
+    await model.prepare()
+    began = time.thread_time()
+    with pytest.raises(BadModelAnswer, match="too long to check"):
+        await model.structured(ASKED, schema, about=ABOUT)
+    assert time.thread_time() - began < 0.1
 
 
 async def test_a_call_that_is_written_into_the_text_is_a_call() -> None:

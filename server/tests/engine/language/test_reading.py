@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hindsight_server.domain.errors import InvalidInput
@@ -171,6 +173,41 @@ def test_what_was_not_asked_for_is_left_out() -> None:
 def test_a_schema_that_is_none_is_refused_and_none_is_fetched(schema: object) -> None:
     with pytest.raises(InvalidInput, match="response_schema"):
         check_schema(schema, "response_schema")
+
+
+_DOUBLED: dict[str, Any] = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(40)} | {"a40": {}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ({"patternProperties": {"^(a+)+$": {}}}, "patternProperties"),
+        ({"properties": {"a": {"allOf": [{"unevaluatedProperties": False}]}}}, "unevaluatedProperties"),
+        ({"properties": {"a": {"pattern": "a" * 1001}}}, "pattern"),
+        ({"properties": {f"n{n}": True for n in range(2001)}}, "too large"),
+        ({"$ref": "#/$defs/a0", "$defs": _DOUBLED}, "no JSON schema"),
+    ],
+)
+def test_a_schema_that_could_take_for_ever_is_refused(schema: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason):
+        check_schema(schema, "response_schema")
+
+
+def test_checking_by_a_pattern_or_by_references_ends() -> None:
+    """Either would take longer than a life."""
+    slow = {"properties": {"a": {"type": "string", "pattern": "^(a|aa)+$"}}}
+    check_schema(slow, "response_schema")
+    assert problems(slow, {"a": "aaa"}) == ()
+    (told,) = problems(slow, {"a": "a" * 60 + "b"})
+    assert "too long to check" in told
+    (wrong,) = problems(slow, {"a": "!"})
+    assert wrong.startswith("a: breaks the rule pattern")
+    deep = {"properties": {"a": {"$ref": "#/$defs/a0"}}, "$defs": _DOUBLED}
+    endless = {"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}}
+    for schema in (deep, endless):
+        check_schema(schema, "response_schema")
+        (told,) = problems(schema, {"a": "x"})
+        assert "too long to check" in told
 
 
 def test_a_schema_is_accepted() -> None:

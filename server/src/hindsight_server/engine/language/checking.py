@@ -1,6 +1,6 @@
 """Whether a model's answer follows the schema that was asked for, and what is wrong when it does not.
 
-The checking library is imported at the first answer. Schemas that a schema refers to are never fetched.
+The checking libraries are imported at the first answer. Schemas that a schema refers to are never fetched.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.engine.language.bounds import TooLong, check_bounds, errors
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -20,13 +21,14 @@ _LONGEST = 200
 
 
 def load_library() -> None:
-    """Import the checking library, which takes a moment."""
+    """Import the checking libraries, which takes a moment."""
     import jsonschema  # noqa: F401
     import referencing  # noqa: F401
+    import regex  # noqa: F401
 
 
 def check_schema(schema: Any, field: str) -> None:
-    """Raises InvalidInput when a schema that a client gives is none, or not one of an object.
+    """Raises InvalidInput when a schema that a client gives is none, not one of an object, or beyond bounds.
 
     Args:
         field: the field that holds it, for the message.
@@ -35,10 +37,11 @@ def check_schema(schema: Any, field: str) -> None:
 
     if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
         raise InvalidInput(f"{field} must be the JSON schema of an object.", field=field)
+    check_bounds(schema, field)
     try:
         Draft202012Validator.check_schema(schema)
-        _validate(schema, {})
-    except (SchemaError, RecursionError):
+        errors(schema, {})
+    except (SchemaError, RecursionError, TooLong):
         raise InvalidInput(f"{field} is no JSON schema of draft 2020-12.", field=field) from None
     except Exception as problem:  # what the library raises for a reference that leads nowhere is not one type
         raise InvalidInput(f"{field} refers to a schema that is not in it.", field=field) from problem
@@ -53,21 +56,16 @@ def problems(schema: Mapping[str, Any], value: Mapping[str, Any]) -> tuple[str, 
         >>> problems({"properties": {"n": {"type": "integer"}}, "required": ["n", "m"]}, {"n": "one"})
         ("the object: 'm' is missing", 'n: must be of type integer')
     """
-    found = sorted(_validate(schema, value), key=lambda error: (len(error.absolute_path), str(error.validator)))
+    try:
+        found = sorted(errors(schema, value), key=lambda error: (len(error.absolute_path), str(error.validator)))
+    except TooLong:
+        return ("the object: it takes too long to check against a pattern or the references of the schema",)
     return tuple(dict.fromkeys(map(_told, found)))[:_MOST_PROBLEMS]
 
 
 def pruned(schema: Mapping[str, Any], value: Any) -> Any:
     """A value without the properties that its schema does not allow: they say nothing that was asked for."""
     return _pruned(schema, schema, value)
-
-
-def _validate(schema: Mapping[str, Any], value: Any) -> list[ValidationError]:
-    from jsonschema import Draft202012Validator
-    from referencing import Registry
-
-    # A registry of its own keeps the library from fetching what a schema refers to.
-    return list(Draft202012Validator(dict(schema), registry=Registry()).iter_errors(value))
 
 
 def _told(error: ValidationError) -> str:

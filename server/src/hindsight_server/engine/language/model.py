@@ -31,7 +31,7 @@ from hindsight_server.engine.language.types import (
     ToolTurn,
     no_record,
 )
-from hindsight_server.engine.offload import offloaded
+from hindsight_server.engine.offload import MANY, offloaded
 from hindsight_server.ports.llm import (
     BatchProvider,
     ChatProvider,
@@ -142,9 +142,8 @@ class LanguageModel:
             reply = await self._ask(request, about) if given is None else self._taken(request, about, given)
             given = None
             used += reply.usage
-            value, wrong = await offloaded(
-                len(reply.text) // _ANSWER_CHARS, partial(_following, schema, reply, messages)
-            )
+            size = MANY if schema.from_caller else len(reply.text) // _ANSWER_CHARS
+            value, wrong = await offloaded(size, partial(_following, schema, reply, messages))
             if value is not None:
                 return Structured(value=value, usage=used, repaired=repaired)
             if reply.truncated:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -73,8 +74,7 @@ class MentalModels:
             InvalidInput: a value can't be used; the message names the field.
             Conflict: the id is taken.
         """
-        model = self.checked(bank_id, wanted)
-        return await self.add(model)
+        return await self.add(await asyncio.to_thread(self.checked, bank_id, wanted))
 
     async def add(self, model: MentalModel, node: KnowledgeNode | None = None) -> tuple[SeenModel, Operation]:
         """Store a checked model, with its place in the tree."""

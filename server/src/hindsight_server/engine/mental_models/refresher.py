@@ -245,7 +245,7 @@ class Refresher:
             page=data_block("page", rendered(content.text)),
             schema=json.dumps(schema, ensure_ascii=False),
         )
-        wanted = Schema(name="page", schema=schema)
+        wanted = Schema(name="page", schema=schema, from_caller=True)
         try:
             said = await self._model.structured(
                 [Message(role="user", text=text)], wanted, about=replace(about, scope="page_structure")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from hindsight_server.domain.errors import BankNotFound, InvalidInput
@@ -63,7 +64,7 @@ class Reflector:
         if not question:
             raise InvalidInput("query is blank; ask something.", field="query")
         if asked.response_schema is not None:
-            check_schema(asked.response_schema, "response_schema")
+            await asyncio.to_thread(check_schema, asked.response_schema, "response_schema")
         await self._ensure(check_bank_id(bank_id))
         if self._reasoned is not None:
             return await self._reasoned.answer(bank_id, question, asked)

@@ -94,7 +94,8 @@ class Writer:
             Message(role="system", text=prompt("reflect_structure.v1")),
             Message(role="user", text=f"Question: {self.question}\n\n{data_block('answer', answer)}"),
         ]
-        said = await self.model.structured("structured", messages, Schema(name="answer", schema=schema))
+        wanted = Schema(name="answer", schema=schema, from_caller=True)
+        said = await self.model.structured("structured", messages, wanted)
         return said.value
 
     async def _fitting(self, evidence: str) -> str:

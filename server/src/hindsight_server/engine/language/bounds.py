@@ -1,0 +1,146 @@
+"""Bounds on what checking by a schema may take, since callers write schemas and models write what is checked.
+
+A regular expression can take years for a short text, and a schema of one page can lead through a million references.
+Both end here after a while, and the answer counts as one that does not follow its schema.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from hindsight_server.domain.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator, ValidationError
+
+_PATTERN_SECONDS = 0.2  # of the processor, for one search
+_ALL_PATTERNS_SECONDS = 1.0  # for all searches of one check
+_LEAST_SECONDS = 0.001
+_MOST_REFERENCES = 20_000  # followed in one check
+_MOST_PARTS = 2_000  # of a caller's schema
+_LONGEST_PATTERN = 1_000
+
+# Their values are schemas by names, which are no keywords.
+_NAMED = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
+_DATA = frozenset({"const", "enum", "default", "examples"})
+# What takes exponential time in nested schemas, or searches by patterns where no bound can be set.
+_REFUSED = frozenset({"patternProperties", "unevaluatedProperties", "unevaluatedItems", "$dynamicRef"})
+
+
+class TooLong(Exception):
+    """A check that takes longer than it may."""
+
+
+def check_bounds(schema: Mapping[str, Any], field: str) -> None:
+    """Raises InvalidInput for a caller's schema that is too large, or uses what can't be bounded."""
+    for parts, (keyword, value) in enumerate(_parts(schema)):
+        if keyword in _REFUSED:
+            raise InvalidInput(f"{field} uses {keyword}, which is not supported: name the properties.", field=field)
+        if keyword == "pattern" and isinstance(value, str) and not _can_be_searched(value):
+            raise InvalidInput(
+                f"{field} has a pattern that is no regular expression, or longer than {_LONGEST_PATTERN} characters.",
+                field=field,
+            )
+        if parts >= _MOST_PARTS:
+            raise InvalidInput(f"{field} is too large: it may have {_MOST_PARTS} keywords and names.", field=field)
+
+
+def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Each keyword with its value; a name of a property counts as a part without a keyword."""
+    waiting: list[Any] = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting += part
+        elif isinstance(part, Mapping):
+            for keyword, value in part.items():
+                yield keyword, value
+                if keyword in _NAMED and isinstance(value, Mapping):
+                    yield from (("", None) for _ in value)
+                    waiting += value.values()
+                elif keyword not in _DATA:
+                    waiting.append(value)
+
+
+def _can_be_searched(pattern: str) -> bool:
+    import regex
+
+    try:
+        regex.compile(pattern[: _LONGEST_PATTERN + 1])
+    except (regex.error, RecursionError):
+        return False
+    return len(pattern) <= _LONGEST_PATTERN
+
+
+@dataclass(slots=True)
+class _Spent:
+    """What one check has taken so far."""
+
+    references: int = 0
+    pattern_seconds: float = 0.0
+
+
+_SPENT: ContextVar[_Spent] = ContextVar("_SPENT")
+
+
+def errors(schema: Mapping[str, Any], value: Any) -> list[ValidationError]:
+    """Where a value does not follow its schema, as the library tells it.
+
+    Raises:
+        TooLong: the check takes more than it may.
+    """
+    from referencing import Registry
+
+    began = _SPENT.set(_Spent())
+    try:
+        # A registry of its own keeps the library from fetching what a schema refers to.
+        return list(_validator()(dict(schema), registry=Registry()).iter_errors(value))
+    except RecursionError:
+        raise TooLong from None
+    finally:
+        _SPENT.reset(began)
+
+
+@cache
+def _validator() -> type[Draft202012Validator]:
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    follow = Draft202012Validator.VALIDATORS["$ref"]
+
+    def reference(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
+        spent = _SPENT.get()
+        spent.references += 1
+        if spent.references > _MOST_REFERENCES:
+            raise TooLong
+        yield from follow(validator, wanted, value, schema)
+
+    rules = {"$ref": reference, "pattern": _pattern}
+    made: type[Draft202012Validator] = extend(Draft202012Validator, rules)  # type: ignore[no-untyped-call]
+    return made
+
+
+def _pattern(validator: Any, wanted: str, value: Any, schema: Any) -> Iterator[ValidationError]:
+    from jsonschema import ValidationError
+
+    if isinstance(value, str) and not _found(wanted, value):
+        yield ValidationError("the pattern is not found")
+
+
+def _found(pattern: str, text: str) -> bool:
+    import regex
+
+    spent = _SPENT.get()
+    seconds = min(_PATTERN_SECONDS, _ALL_PATTERNS_SECONDS - spent.pattern_seconds)
+    began = time.thread_time()
+    try:
+        return regex.search(pattern, text, timeout=max(seconds, _LEAST_SECONDS), concurrent=True) is not None
+    except TimeoutError:
+        raise TooLong from None
+    finally:
+        spent.pattern_seconds += time.thread_time() - began
