@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -82,3 +83,18 @@ def test_an_unknown_space_is_named() -> None:
 def test_an_unknown_provider_names_the_setting() -> None:
     with pytest.raises(InvalidInput, match="HINDSIGHT_API_EMBEDDINGS_PROVIDER"):
         make_embedder("openai")
+
+
+def test_words_as_long_as_documents_are_encoded_and_not_kept() -> None:
+    embedder = HashingEmbedder()
+    before = embedder.encode(["red apples"])[0].vector
+    texts = [letter * 10_000 + " apples" for letter in "abcdefghijklmnopqrst"]
+    tracemalloc.start()
+    try:
+        alone = [embedder.encode([text])[0].vector for text in texts]
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 100_000
+    assert np.array_equal(alone, [encoding.vector for encoding in embedder.encode(texts)])
+    assert np.array_equal(embedder.encode(["red apples"])[0].vector, before)

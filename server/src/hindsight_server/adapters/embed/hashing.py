@@ -14,6 +14,7 @@ from hindsight_server.ports.embedder import Encoding, Float32Array, Int8Array, T
 
 _TOKEN_DIMENSION = 128
 _CACHED_WORDS = 8192
+_LONGEST_CACHED = 64  # characters
 _WORD_WEIGHT = 3  # against 1 for each letter triple: inflected forms come close, other words do not
 
 
@@ -101,7 +102,7 @@ class HashingEmbedder:
         return Encoding(self._space, vector, TokenVectors(tuple(words[at] for at in kept), units[kept]))
 
     def _gather(self, words: list[str]) -> tuple[Float32Array, Int8Array]:
-        """Sums and unit vectors of the words, a row each; beside the cache when one text overflows it."""
+        """Sums and unit vectors of the words, a row each; beside the cache when they are not for it."""
         distinct = set(words)
         known, sums, units = self._rows, self._sums, self._units
         if not self._learn(distinct):
@@ -111,8 +112,10 @@ class HashingEmbedder:
         return sums.take(rows, axis=0), units.take(rows, axis=0)
 
     def _learn(self, distinct: set[str]) -> bool:
-        """Have the words in the cache; False when they are too many for it."""
+        """Have the words in the cache; False when they are too many for it, or too long."""
         missing = [word for word in distinct if word not in self._rows]
+        if any(len(word) > _LONGEST_CACHED for word in missing):
+            return False
         if len(self._rows) + len(missing) > _CACHED_WORDS:
             if len(distinct) > _CACHED_WORDS:
                 return False
