@@ -199,3 +199,14 @@ async def test_getting_ready_sends_nothing(api: Api) -> None:
             await provider.prepare()
             assert server.questions == []
             assert (await provider.chat(ChatRequest(messages=ASKED))).text == "Oslo."
+
+
+async def test_without_aiohttp_the_usual_client_of_the_library_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    import openai
+
+    def missing(**options: object) -> None:
+        raise RuntimeError("To use the aiohttp client you must have installed the package with the `aiohttp` extra")
+
+    monkeypatch.setattr(openai, "DefaultAioHttpClient", missing)
+    reply, _ = await asked("openai", ["Oslo."], ChatRequest(messages=ASKED))
+    assert reply.text == "Oslo."

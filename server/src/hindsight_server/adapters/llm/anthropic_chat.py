@@ -57,5 +57,5 @@ class AnthropicProvider(LibraryProvider["anthropic.AsyncAnthropic"]):
             base_url=self._endpoint.path_url.removesuffix("/v1"),
             default_query=self._endpoint.query,
             max_retries=0,  # they are counted and logged by the engine
-            http_client=anthropic.DefaultAsyncHttpxClient(follow_redirects=False),
+            http_client=anthropic.DefaultAsyncHttpxClient(follow_redirects=False, auth=self._endpoint.login),
         )

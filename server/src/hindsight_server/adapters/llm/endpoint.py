@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 from typing import Literal
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 # They write addresses (with the keys in them) and, at level debug, whole questions.
 _TALKATIVE = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2")
@@ -42,9 +42,15 @@ class Endpoint:
 
     @property
     def path_url(self) -> str:
-        """The address without its query."""
+        """The address without its query and its password."""
         parts = urlsplit(self.base_url)
-        return urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
+        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+    @property
+    def login(self) -> tuple[str, str] | None:
+        """Name and password of the address; they are sent in the place of the key."""
+        parts = urlsplit(self.base_url)
+        return (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
 
     @property
     def query(self) -> dict[str, str]:

@@ -59,7 +59,7 @@ def late(endpoint: Endpoint) -> ModelTimedOut:
     return ModelTimedOut(f"{endpoint.name} did not answer in time.")
 
 
-def unreachable(endpoint: Endpoint, error: Exception) -> ModelUnavailable:
+def unreachable(endpoint: Endpoint, error: BaseException) -> ModelUnavailable:
     """The error of a connection that could not be made or broke; of the library's error only the kind is told."""
     return ModelUnavailable(f"{endpoint.name} can't be reached ({type(error.__cause__ or error).__name__}).")
 
