@@ -41,6 +41,20 @@ def done(api: Api, bank: str, operation_id: str) -> Any:
     raise AssertionError(known)
 
 
+def readers() -> dict[int, int]:
+    """The processes that read files, with their parents. One that has ended has no command any more."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if b"hindsight_server.adapters.parse.worker" in words:
+            found[int(folder.name)] = parent
+    return found
+
+
 def docx(path: Path) -> Path:
     from docx import Document
 
@@ -191,6 +205,7 @@ def test_bytes_go_when_the_document_is_there_unless_they_are_to_be_kept(tmp_path
                 assert attachments is None
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="sees processes in /proc")
 def test_a_killed_server_finishes_its_files_with_none_twice(tmp_path: Path) -> None:
     rows = "\n".join(f"person {n},city {n}" for n in range(3000))
     files = [(f"{n}.csv", f"name,city\n{rows}\nlast {n},end {n}\n".encode()) for n in range(6)]
@@ -198,8 +213,14 @@ def test_a_killed_server_finishes_its_files_with_none_twice(tmp_path: Path) -> N
         api = Api(server.url)
         about = [{"document_id": name} for name, _ in files]
         operations = upload(api, "b", files, {"files_metadata": about}).body["operation_ids"]
-        time.sleep(0.4)
+        while not (reading := {one for one, parent in readers().items() if parent == server.pid}):
+            assert any(api.bank("GET", "b", f"/operations/{one}").body["status"] != "completed" for one in operations)
         server.kill()
+    for _ in range(600):
+        if not reading & readers().keys():
+            break
+        time.sleep(0.05)
+    assert not reading & readers().keys()
     with ServerProcess(tmp_path) as server:
         api = Api(server.url)
         assert [done(api, "b", one)["status"] for one in operations] == ["completed"] * len(files)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -242,6 +244,28 @@ async def test_limits_of_pages_characters_memory_and_time() -> None:
     assert "characters" in await refused("a.txt", b"x" * 1000, replace(usual, chars=100))
     assert "memory" in await refused("a.txt", b"x" * (200 << 20), replace(usual, memory_bytes=300 << 20))
     assert "seconds" in await refused("a.txt", b"x", replace(usual, seconds=0))
+
+
+def test_the_process_that_reads_a_file_ends_with_the_server() -> None:
+    """As the system closes the pipes of a server that is killed."""
+    slow = (
+        "import time, json; from hindsight_server.adapters.parse import worker\n"
+        "def read(*given):\n    print('reading', flush=True)\n    time.sleep(90)\n"
+        "worker.read_file = read\n"
+        "worker.main(['text', json.dumps({'memory_bytes': 2 << 30, 'seconds': 90})])"
+    )
+    with subprocess.Popen([sys.executable, "-c", slow], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader:
+        assert reader.stdin is not None
+        assert reader.stdout is not None
+        reader.stdin.write((1).to_bytes(8, "big") + b"x")
+        reader.stdin.flush()
+        try:
+            assert reader.stdout.readline() == b"reading\n"
+            assert reader.poll() is None
+            reader.stdin.close()
+            assert reader.wait(30) == 1
+        finally:
+            reader.kill()
 
 
 async def test_a_file_that_is_refused_harms_no_other() -> None:

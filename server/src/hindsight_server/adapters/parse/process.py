@@ -10,6 +10,7 @@ import sys
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 
+from hindsight_server.adapters.parse import LENGTH_BYTES
 from hindsight_server.adapters.parse.kinds import Kind, kind_of
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.ports.parser import SourceFile
@@ -90,7 +91,7 @@ class ProcessParser:
         )
         try:
             async with asyncio.timeout(self._limits.seconds):
-                output, _ = await process.communicate(data)
+                output = await _exchanged(process, data)
         except TimeoutError:
             return {"error": f"reading it takes longer than {self._limits.seconds} seconds"}
         finally:
@@ -103,6 +104,20 @@ class ProcessParser:
         except ValueError:
             return {"error": "reading it took too much memory or time, and was ended"}
         return answer
+
+
+async def _exchanged(process: asyncio.subprocess.Process, data: bytes) -> bytes:
+    """What the process answers. Its standard input stays open until then: it ends when that is closed."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(ConnectionError):
+        process.stdin.write(len(data).to_bytes(LENGTH_BYTES, "big"))
+        process.stdin.write(data)
+        await process.stdin.drain()
+    output = await process.stdout.read()
+    process.stdin.close()
+    await process.wait()
+    return output
 
 
 def _named(file: SourceFile) -> str:

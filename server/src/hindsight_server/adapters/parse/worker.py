@@ -1,16 +1,20 @@
 """The process that reads one file: ``python -m hindsight_server.adapters.parse.worker KIND LIMITS``.
 
-The file comes by standard input, the answer goes to standard output as JSON: ``{"text": ...}`` or ``{"error": ...}``.
-It limits itself before it reads anything, so that whatever a file does to a library ends here.
+The file comes by standard input, after its length in eight bytes; the answer goes to standard output as JSON:
+``{"text": ...}`` or ``{"error": ...}``. It limits itself before it reads anything, so that whatever a file does to a
+library ends here, and ends when its standard input is closed, as it is when the server is killed.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hindsight_server.adapters.parse import LENGTH_BYTES
 from hindsight_server.adapters.parse.kinds import Kind
 from hindsight_server.adapters.parse.plain import Unreadable, csv_text, decoded, html_text
 
@@ -25,6 +29,18 @@ def limit_process(memory_bytes: int, seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def end_with_parent() -> None:
+    """End this process as soon as nobody holds the other end of standard input."""
+
+    def wait() -> None:
+        # Not by the buffered reader, whose lock would be held when the interpreter ends.
+        while os.read(0, 1):
+            pass
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True, name="parent").start()
 
 
 def read_file(kind: Kind, data: bytes, limits: Mapping[str, int]) -> dict[str, str]:
@@ -81,7 +97,9 @@ def main(arguments: list[str]) -> None:
     """Read one file and answer."""
     kind, limits = Kind(arguments[0]), json.loads(arguments[1])
     limit_process(limits["memory_bytes"], limits["seconds"])
-    answer: Any = read_file(kind, sys.stdin.buffer.read(), limits)
+    data = sys.stdin.buffer.read(int.from_bytes(sys.stdin.buffer.read(LENGTH_BYTES), "big"))
+    end_with_parent()
+    answer: Any = read_file(kind, data, limits)
     sys.stdout.buffer.write(json.dumps(answer).encode())
 
 
