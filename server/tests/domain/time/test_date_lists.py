@@ -18,6 +18,14 @@ DAYS[20:24] = [(2024, 2, 30), (2024, 13, 31), (950, 5, 5), (3005, 5, 5)]
 TOKYO = timezone(timedelta(hours=9))
 
 
+MONTH_NAMES = """
+January February March April May June July August September October November December
+"""
+NAMES = MONTH_NAMES.split()
+NAMED = ("{2} {3} {0}", "{2}th {3} {0}", "{2:02} {3:.3} {0}", "{2} {3:.3}., {0}", "{3} {2}, {0}", "{3:.3} {2} {0}")
+NAMED_DAYS = [(1900 + 7 * number % 200, number % 12 + 1, number * 5 % 31 + 1) for number in range(60)]
+
+
 def _one_by_one(dates: list[str], between: str, anchor: datetime) -> list[tuple[str, datetime, datetime]]:
     """What each date means beside one of its neighbours at a time, too few for a list."""
     return [
@@ -40,6 +48,19 @@ def test_a_date_means_the_same_inside_a_list(shape: str, between: str, zone: tzi
     text = between.join(dates)
     found = find_times(text, anchor)
     assert listed(text, zone)[0], "the text is read as a list"
+    assert [_told(mention) for mention in found] == _one_by_one(dates, between, anchor)
+    assert all(text[mention.start : mention.end] == mention.text for mention in found)
+
+
+@pytest.mark.parametrize("between", [sign for sign in BETWEEN if sign != ","])
+@pytest.mark.parametrize("shape", NAMED)
+def test_a_date_with_its_month_in_words_means_the_same_inside_a_list(shape: str, between: str) -> None:
+    anchor = datetime(2024, 3, 5, tzinfo=TOKYO)
+    dates = [shape.format(year, month, day, NAMES[month - 1]) for year, month, day in NAMED_DAYS]
+    dates[20:22] = ["30 FEB 2024", "5 sept 2003"] if shape[1] == "2" else ["FEB 30 2024", "sept 5 2003"]
+    text = between.join(dates)
+    found = find_times(text, anchor)
+    assert listed(text, TOKYO)[0], "the text is read as a list"
     assert [_told(mention) for mention in found] == _one_by_one(dates, between, anchor)
     assert all(text[mention.start : mention.end] == mention.text for mention in found)
 
