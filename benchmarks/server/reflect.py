@@ -3,14 +3,17 @@
     python benchmarks/server/reflect.py                        # 10,000 facts, budget mid, the real embedding model
     python benchmarks/server/reflect.py --facts 1000 --embeddings hashing
 
-The engine runs in this process, so that no HTTP and no other process is measured. Three ways of searching are compared:
-one after another with three questions, three at once, and one question three times.
+The engine runs in this process, so that no HTTP and no other process is measured, under the limits that `hindsight
+serve` sets: one thread for numeric libraries, which else spin on the other cores after every product of matrices, and
+garbage that is looked for rarely. Three ways of searching are compared: one after another with three questions, three
+at once, and one question three times.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import statistics
 import tempfile
@@ -21,19 +24,23 @@ from typing import Any
 
 from load import sentences
 
-from hindsight_server.adapters.text import Analyzer
-from hindsight_server.bootstrap import build_services
-from hindsight_server.bootstrap.outside import SystemClock
-from hindsight_server.engine.language import LanguageModel
-from hindsight_server.engine.recall.types import Budget, RecallQuery
-from hindsight_server.engine.reflect import Reasoning, Reflector, ReflectQuery
-from hindsight_server.engine.retain import ItemInput
-from hindsight_server.ports.llm import ChatReply, ChatRequest, ToolRequest
+from hindsight_server.bootstrap import build_services, limit_threads
 from hindsight_server.settings import Settings
-from hindsight_server.testing.scripted_model import ScriptedProvider
+
+limit_threads(Settings().threads)  # before anything imports the numeric libraries, which read it once
+
+from hindsight_server.adapters.text import Analyzer  # noqa: E402
+from hindsight_server.bootstrap.outside import SystemClock  # noqa: E402
+from hindsight_server.engine.language import LanguageModel  # noqa: E402
+from hindsight_server.engine.recall.types import Budget, RecallQuery  # noqa: E402
+from hindsight_server.engine.reflect import Reasoning, Reflector, ReflectQuery  # noqa: E402
+from hindsight_server.engine.retain import ItemInput  # noqa: E402
+from hindsight_server.ports.llm import ChatReply, ChatRequest, ToolRequest  # noqa: E402
+from hindsight_server.testing.scripted_model import ScriptedProvider  # noqa: E402
 
 BANK = "bench"
 BATCH = 200
+GARBAGE_THRESHOLD = 20_000
 
 
 def called(*asked: tuple[str, dict[str, Any]]) -> ChatReply:
@@ -75,6 +82,9 @@ async def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, dict
         known = [bank.bank_id for bank in (await services.banks.list()).items]
         for start in range(0, 0 if BANK in known else len(texts), BATCH):
             await services.retainer.retain(BANK, [ItemInput(content=text) for text in texts[start : start + BATCH]])
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(GARBAGE_THRESHOLD)
         rows["one recall, to compare with"] = await _recalls(services, texts, arguments)
         for name in ways(["", "", ""]):
             rows[name] = await _rounds(services, texts, name, arguments)

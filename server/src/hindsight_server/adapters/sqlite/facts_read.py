@@ -47,7 +47,7 @@ def read_facts(
     """
     wanted = {"bank_id": bank_id, "seqs": to_json([int(seq) for seq in dict.fromkeys(seqs)])}
     rows = {row[0]: row for row in connection.execute(sql("facts.read"), wanted)}
-    numbers = {seq: from_json(row[17]) for seq, row in rows.items()}
+    numbers: dict[int, Sequence[int]] = {seq: _listed(row[17]) for seq, row in rows.items()}
     read_names = names_as_written if as_written else entity_names
     names = read_names(connection, bank_id, {number for held in numbers.values() for number in held})
     found = {
@@ -118,10 +118,10 @@ def _fact(row: tuple[Any, ...], entities: tuple[str, ...]) -> Fact:
         occurred_end=from_micros(row[12]),
         mentioned_at=from_micros(row[13]),
         created_at=from_micros(row[14]),
-        metadata=from_json(row[15]),
-        tags=_strings(row[16]),
+        metadata={} if row[15] == "{}" else from_json(row[15]),
+        tags=_listed(row[16]),
         entities=entities,
-        source_fact_ids=_strings(row[18]),
+        source_fact_ids=_listed(row[18]),
         proof_count=row[19],
         tokens=row[20],
         updated_at=from_micros(row[21]),
@@ -131,5 +131,6 @@ def _fact(row: tuple[Any, ...], entities: tuple[str, ...]) -> Fact:
     )
 
 
-def _strings(text: str) -> tuple[str, ...]:
+def _listed(text: str) -> tuple[Any, ...]:
+    """A JSON list; most are empty."""
     return () if text == "[]" else tuple(from_json(text))

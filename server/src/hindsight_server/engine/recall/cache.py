@@ -82,7 +82,7 @@ class Warm:
     @property
     def nbytes(self) -> int:
         kept = _BANK_BYTES + self.posting_bytes + self.vector_bytes + _FACT_BYTES * len(self.facts)
-        return kept + (self.view.nbytes if self.view else 0)
+        return kept + (_view_bytes(self.view) if self.view else 0)
 
     def forget(self) -> None:
         """Drop what is numbered by rows of a view that is gone."""
@@ -315,6 +315,14 @@ def _extended(entry: Postings, view: BankView, seqs: Int64Array, counts: Int32Ar
         np.concatenate([entry.rows, rows[exact]]),
         np.concatenate([entry.counts, counts[fresh][exact].astype(np.float32)]),
     )
+
+
+def _view_bytes(view: BankView) -> int:
+    """Bytes of a view, added up once: every recall weighs its bank several times."""
+    known = view.memo.get("nbytes")
+    if not isinstance(known, int):
+        known = view.memo["nbytes"] = view.nbytes
+    return known
 
 
 def _let_go(view: BankView) -> None:

@@ -6,7 +6,6 @@ that a recall which still reads an older view is not disturbed.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -35,7 +34,7 @@ class Column:
     @property
     def nbytes(self) -> int:
         """Bytes in use; spare room is not counted, since memory that nobody has written to takes none."""
-        return self._size * int(self._data.itemsize) * math.prod(self._data.shape[1:])
+        return self._size * int(self._data.strides[0])
 
     def reserve(self, rows: int) -> None:
         """Make room for so many rows and some more, so that the next few are not the ones that pay for growing."""

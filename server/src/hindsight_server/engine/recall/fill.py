@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from hindsight_server.ports.analyzer import TextAnalyzer
 
@@ -10,6 +11,7 @@ _MISSES = 20  # results that may fail to fit before the search for shorter ones 
 _HALF = 0.5  # a text's count may be rounded down by this much
 
 
+@lru_cache(maxsize=2048)
 def line_tokens(number: int) -> float:
     """Tokens that the n-th of a list of results takes beyond its text: the digits, the full stop, the line end.
 

@@ -45,7 +45,10 @@ from hindsight_server.ports.embedder import Embedder
 from hindsight_server.ports.store import Store
 
 _UNCROSSED = "{} facts are compared less exactly: their vectors for questions in other scripts are still being made."
-_INLINE_ROWS = 20_000  # the scope of fewer is made more quickly than a thread is reached
+# Of fewer rows the scope is made, and of fewer the first pass, about as quickly as a thread is reached and left.
+_INLINE_ROWS = 20_000
+_RANKED_INLINE = 2000
+_COMPARED_INLINE = 500  # texts
 
 
 class Recaller:
@@ -125,6 +128,7 @@ class Recaller:
         scoping = partial(scope_of, view, types=query.types, tags=query.tags, time=query.time_filter)
         inline = len(view) < _INLINE_ROWS and not fuzzy_tags(query.tags)
         scope = scoping() if inline else await asyncio.to_thread(scoping)
+        await asyncio.sleep(0)  # a step of the loop ends
         run = Run(
             bank_id=bank_id,
             query=query,
@@ -141,7 +145,8 @@ class Recaller:
         run.lap("view")
         gathered = await self._gatherer.gather(bank_id, warm, view, run.question, run.until, strict=not repeated)
         run.lap("gather")
-        first = await asyncio.to_thread(first_pass, self._inputs(run, gathered))
+        inputs = self._inputs(run, gathered)
+        first = first_pass(inputs) if len(view) < _RANKED_INLINE else await asyncio.to_thread(first_pass, inputs)
         first = await with_causes(self._store, run, first)
         run.lap("search")
         exact = await self._exact_rows(run, first)
@@ -207,7 +212,8 @@ class Recaller:
         if vectors is None or missing is not None:
             status, detail = missing or (ArmStatus.FAILED, "no word vectors")
             return None, ArmReport("reranker", status, detail=detail)
-        compared = await asyncio.to_thread(compare, view, first, chosen, words, vectors)
+        comparing = partial(compare, view, first, chosen, words, vectors)
+        compared = comparing() if len(vectors) < _COMPARED_INLINE else await asyncio.to_thread(comparing)
         if not np.any(compared.known):
             return None, skipped("reranker", "no candidate has word vectors")
         hits = Hits(chosen.rows, without_nan(compared.similarity.own[: len(chosen.rows)]))

@@ -142,9 +142,10 @@ def final_order(
         probability = weights.second_probability(shortfall(features, used) + boost)
         own = compared.similarity.own
         reranker = np.where(np.isnan(own), np.float32(np.nan), weights.reranker(without_nan(own)))
-    is_exact = np.isin(first.rows, exact)
-    lifted = EXACT_FROM + (1 - EXACT_FROM) * probability
-    final = np.where(is_exact, lifted, EXACT_FROM * probability).astype(np.float32)
+    final = (EXACT_FROM * probability).astype(np.float32)
+    if len(exact):
+        lifted = EXACT_FROM + (1 - EXACT_FROM) * probability
+        final = np.where(np.isin(first.rows, exact), lifted, final).astype(np.float32)
     order = np.lexsort((-first.rows, -final)).astype(np.int32)
     return Ranked(
         rows=first.rows[order],

@@ -26,6 +26,7 @@ from hindsight_server.ports.analyzer import TextAnalyzer
 from hindsight_server.ports.store import Store
 
 _NONE = np.empty(0, np.int32)
+_RESULTS = 4  # are as much work to put together as an item
 _LEAST_FOR_CHUNKS = 10  # of the best facts give their chunks, also when max_tokens has no room for their texts
 
 
@@ -57,7 +58,7 @@ class ResultBuilder:
             entities = await self._include.entities(run, rows, query.entities_max_tokens)
         if query.source_facts is not None:
             sources, truncated = await self._include.source_facts(run.bank_id, facts, scope.tags, query.source_facts)
-        scored = await offloaded(len(facts), partial(_scored, facts, selection.places, first, ranked))
+        scored = await offloaded(len(facts) // _RESULTS, partial(_scored, facts, selection.places, first, ranked))
         results = await self._with_copies(run, ranked, selection, scored)
         run.lap("results")
         return RecallOutcome(
@@ -106,15 +107,10 @@ class ResultBuilder:
 
 
 def _scored(facts: Sequence[Fact], places: Int32Array, first: FirstPass, ranked: Ranked) -> tuple[ScoredFact, ...]:
-    shown = ranked.rows[places]
-    rows = shown.tolist()
+    rows = ranked.rows[places].tolist()
     final = ranked.final[places].tolist()
     reranker = [math.nan] * len(rows) if ranked.reranker is None else ranked.reranker[places].tolist()
-    raw = {report.name: _scores_of(report, shown) for report in first.reports}
-    brought: dict[int, tuple[str, ...]] = {}
-    for name, found in raw.items():
-        for row in found:
-            brought[row] = (*brought.get(row, ()), name)
+    raw = {report.name: _scores_of(report) for report in first.reports}
     return tuple(
         ScoredFact(
             fact,
@@ -124,12 +120,12 @@ def _scored(facts: Sequence[Fact], places: Int32Array, first: FirstPass, ranked:
                 semantic=raw["semantic"].get(row),
                 keyword=raw["keyword"].get(row),
             ),
-            brought.get(row, ()),
+            tuple([name for name, found in raw.items() if row in found]),
         )
         for at, (fact, row) in enumerate(zip(facts, rows, strict=True))
     )
 
 
-def _scores_of(report: ArmReport, shown: Int32Array) -> dict[int, float]:
-    hits, held = report.hits, np.isin(report.hits.rows, shown)
-    return dict(zip(hits.rows[held].tolist(), hits.scores[held].tolist(), strict=True))
+def _scores_of(report: ArmReport) -> dict[int, float]:
+    """The arm's own score of each row that it brought."""
+    return dict(zip(report.hits.rows.tolist(), report.hits.scores.tolist(), strict=True))

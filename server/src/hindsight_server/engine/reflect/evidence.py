@@ -13,6 +13,8 @@ from hindsight_server.engine.reflect.sources import MentalModelText
 
 # Runs of spaces are taken whole, and from their beginning only: a model that loops may write a hundred thousand.
 _MARK = re.compile(r"(?:(?<![ \t])[ \t]++)?[\[【]\s*+((?:m\d+)(?:\s*+[,;、，；]\s*+m\d+)*+)\s*+[\]】]", re.IGNORECASE)
+# Made once: `json.dumps` makes a new encoder for every line.
+_encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _HANDLE = re.compile(r"m\d+", re.IGNORECASE)
 
 
@@ -125,4 +127,4 @@ def shown_mental_model(found: MentalModelText, longest: int | None = None) -> di
 
 def lines(rows: Sequence[dict[str, Any]]) -> str:
     """One JSON object a line."""
-    return "\n".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows)
+    return "\n".join(map(_encoded, rows))
