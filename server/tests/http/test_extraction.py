@@ -122,6 +122,17 @@ def test_case_a34_an_unusable_answer_loses_no_input_and_is_told(api: Api, model:
     assert [fact["text"] for fact in facts_of(api, bank_id)] == ["Ann moved to Oslo."]
 
 
+def test_a_synchronous_retain_names_the_job_that_reads_its_words_again(api: Api, model: Model) -> None:
+    model.reply = Fail(500, message="boom")
+    taken = api.retain("again", {"content": _WORDS, "document_id": "d"})
+    assert (taken.status, taken.body["operation_id"]) == (200, None)
+    (repair,) = taken.body["operation_ids"]
+    assert api.bank("GET", "again", f"/operations/{repair}").body["status"] == "pending"
+    assert [fact["text"] for fact in facts_of(api, "again")] == [_WORDS]
+    model.reply = _FACT
+    assert api.retain("again", {"content": _WORDS, "document_id": "e"}).body["operation_ids"] is None
+
+
 _MOVED = ["Ann moved to Oslo."]
 
 

@@ -71,19 +71,20 @@ def item_input(item: wire.MemoryItem) -> ItemInput:
 
 
 def retain_answer(outcome: RetainOutcome) -> shapes.RetainResponse:
-    """The outcome on the wire; `usage` only for what was done at once."""
+    """The outcome on the wire; `usage` only for what was done at once, `operation_ids` the jobs that are left to do."""
     used: shapes.TokenUsage = {
         "input_tokens": outcome.input_tokens,
         "output_tokens": outcome.output_tokens,
         "total_tokens": outcome.input_tokens + outcome.output_tokens,
     }
+    left = outcome.operation_id if outcome.run_async else outcome.repair_operation_id
     return {
         "success": True,
         "bank_id": outcome.bank_id,
         "items_count": outcome.items_count,
         "async": outcome.run_async,
         "operation_id": outcome.operation_id,
-        "operation_ids": [outcome.operation_id] if outcome.operation_id and outcome.run_async else None,
+        "operation_ids": [left] if left else None,
         "usage": None if outcome.run_async else used,
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -254,10 +254,12 @@ class Retainer:
             self._on_job()
         else:
             await self._on_change(bank_id)
+        outcome = outcome_of(bank_id, len(parts), run_async, operation_id, result)
         if prepared.unread and not run_async:
             failed = [one.document_id for one in prepared.unread]
-            await self._add_job(bank_id, repair_payload(failed), len(failed), wait=_REPAIR_SECONDS)
-        return outcome_of(bank_id, len(parts), run_async, operation_id, result)
+            repair = await self._add_job(bank_id, repair_payload(failed), len(failed), wait=_REPAIR_SECONDS)
+            outcome = replace(outcome, repair_operation_id=repair.operation_id)
+        return outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,7 @@ class RetainOutcome:
         unsupported_chunks: chunks that stay as they were written because none of the model's facts could be kept.
         failed_documents: documents with chunks that the model could not be used for; they stay as they were written,
             until a job has read them again.
+        repair_operation_id: that job, when the words were to be read at once; None in a replay.
     """
 
     bank_id: str
@@ -99,3 +100,4 @@ class RetainOutcome:
     dropped_facts: Mapping[str, int] = field(default_factory=dict)
     unsupported_chunks: int = 0
     failed_documents: tuple[str, ...] = ()
+    repair_operation_id: str | None = None
