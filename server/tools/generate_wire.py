@@ -48,6 +48,8 @@ REQUESTS = [
     "UpdateNodeRequest",
     "ConsolidationRequest",
     "ConsolidationStrategiesPreviewRequest",
+    "CreateWebhookRequest",
+    "UpdateWebhookRequest",
 ]
 RESPONSES = [
     "LivenessResponse",
@@ -95,6 +97,8 @@ RESPONSES = [
     "ObservationScopesResponse",
     "ClearMemoryObservationsResponse",
     "ConsolidationStrategiesPreview",
+    "WebhookListResponse",
+    "WebhookDeliveryListResponse",
 ]
 SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 METHODS = ("get", "put", "post", "patch", "delete")

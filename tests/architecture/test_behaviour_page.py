@@ -33,9 +33,9 @@ def test_every_test_that_the_page_names_is_there() -> None:
     assert _missing("`engine/test_retain.py::test_that_there_is_not`") != []
 
 
-def test_every_behaviour_names_a_test_or_says_that_it_is_missing() -> None:
+def test_every_behaviour_names_a_test() -> None:
     rows = [
         line for line in _PAGE.read_text().splitlines() if line.startswith("| ") and not line.startswith("| behaviour")
     ]
-    unshown = [row for row in rows if not _TEST.search(row)]
-    assert [row.split(" | ")[0] for row in unshown] == ["| Webhooks"]
+    assert len(rows) > 80
+    assert [row for row in rows if not _TEST.search(row)] == []

@@ -18,6 +18,7 @@ from hindsight_server.domain.defence.policy import read_policy
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.file_settings import FileSettings, file_variables
 from hindsight_server.model_settings import PREFIX, LanguageSettings, SettingsError, language_variables
+from hindsight_server.webhook_settings import WebhookSettings, webhook_variables
 
 __all__ = [
     "EMBEDDINGS_PROVIDERS",
@@ -74,6 +75,7 @@ class Settings:
         bank_llm_health: serve the operation that asks a bank's models whether they answer.
         language: the language models of each kind of work; none unless they are named.
         files: where attachments and uploads are kept, and what they may be.
+        webhooks: who is told of every bank, and which hosts webhooks may reach.
 
     Example:
         >>> Settings.from_environment({"HINDSIGHT_API_PORT": "9000"}).port
@@ -106,6 +108,7 @@ class Settings:
     retain_batch_poll_seconds: int = field(default=60, metadata=_variable("RETAIN_BATCH_POLL_INTERVAL_SECONDS"))
     language: LanguageSettings = field(default_factory=LanguageSettings)
     files: FileSettings = field(default_factory=FileSettings)
+    webhooks: WebhookSettings = field(default_factory=WebhookSettings)
 
     def __post_init__(self) -> None:
         _check_choice(self, "log_level", LOG_LEVELS)
@@ -158,6 +161,7 @@ class Settings:
         values: dict[str, Any] = {
             "language": LanguageSettings.from_environment(environ),
             "files": FileSettings.from_environment(environ),
+            "webhooks": WebhookSettings.from_environment(environ),
         }
         for setting in _plain():
             text = environ.get(setting.metadata["variable"], "").strip()
@@ -178,7 +182,7 @@ class Settings:
 def all_variables() -> dict[str, Any]:
     """Every environment variable that the server reads, with its default; None where it has none of its own."""
     return {str(setting.metadata["variable"]): setting.default for setting in _plain()} | dict(
-        [*language_variables(), *file_variables()]
+        [*language_variables(), *file_variables(), *webhook_variables()]
     )
 
 

@@ -12,6 +12,7 @@ from hindsight_server.adapters.extract import opens_sentences
 from hindsight_server.bootstrap.files import make_attaching, make_uploads
 from hindsight_server.bootstrap.knowing import Base, Knowing, make_knowing
 from hindsight_server.bootstrap.outside import Outside
+from hindsight_server.bootstrap.webhooks import make_webhooks
 from hindsight_server.domain.defence.events import SecurityEvent
 from hindsight_server.domain.defence.policy import read_policy
 from hindsight_server.engine.attachments.attached import Attached
@@ -42,6 +43,7 @@ from hindsight_server.engine.transfer.bytes import AttachmentBytes
 from hindsight_server.engine.transfer.templates import Templates
 from hindsight_server.engine.transfer.transfers import CLONE, EXPORT, IMPORT, Transfers
 from hindsight_server.engine.transfer.withdrawal import OnForget
+from hindsight_server.engine.webhooks import Webhooks
 from hindsight_server.http.admission import Admission
 from hindsight_server.http.metrics import Metrics
 from hindsight_server.http.services import Services
@@ -62,6 +64,7 @@ class _Core:
     defender: Defender
     attaching: Attaching
     transfers: Transfers
+    webhooks: Webhooks
     distiller: Distiller | None
 
 
@@ -101,6 +104,7 @@ def assembled(settings: Settings, outside: Outside) -> Services:
         repair=VectorRepair(store, base.indexer, clock),
         metrics=outside.metrics,
         attached=Attached(store, core.attaching.keeper),
+        webhooks=core.webhooks,
         uploads=make_uploads(settings.files, core.attaching, retainer, base.jobs, clock),
         admission=Admission(settings.recalls_in_flight),
         reflect_admission=Admission(settings.reflects_in_flight, wait_seconds=math.inf),
@@ -116,7 +120,8 @@ def _core(settings: Settings, outside: Outside) -> _Core:
     jobs = JobRunner(store, clock, options=_job_options(settings))
     attaching = make_attaching(settings.files, outside, defender)
     transfers = _transfers(outside, indexer, jobs, defender, attaching)
-    on_forget = _on_forget(transfers, outside.request_log, attaching.keeper)
+    webhooks = make_webhooks(settings.webhooks, store, clock)
+    on_forget = _on_forget(transfers, outside.request_log, attaching.keeper, webhooks)
     base = Base(
         settings=settings,
         outside=outside,
@@ -127,7 +132,14 @@ def _core(settings: Settings, outside: Outside) -> _Core:
         directives=Directives(store, clock),
         on_forget=on_forget,
     )
-    return _Core(base=base, defender=defender, attaching=attaching, transfers=transfers, distiller=_distiller(outside))
+    return _Core(
+        base=base,
+        defender=defender,
+        attaching=attaching,
+        transfers=transfers,
+        webhooks=webhooks,
+        distiller=_distiller(outside),
+    )
 
 
 def _retainer(core: _Core, knowing: Knowing) -> Retainer:
@@ -197,13 +209,14 @@ def _distiller(outside: Outside) -> Distiller | None:
     return Distiller(outside.models.retain, ordinary=opens_sentences, aliases=aliases)
 
 
-def _on_forget(transfers: Transfers, request_log: RequestLog, keeper: BlobKeeper) -> OnForget:
-    """What ends with the words of a bank: exports of it, logged questions, and the bytes of attachments."""
+def _on_forget(transfers: Transfers, request_log: RequestLog, keeper: BlobKeeper, webhooks: Webhooks) -> OnForget:
+    """What ends with the words of a bank: its exports, logged questions, bytes of attachments, answers to webhooks."""
 
     async def forget(bank_id: str) -> None:
         await transfers.withdraw(bank_id)
         await request_log.forget(bank_id)
         await keeper.sweep(bank_id)
+        await webhooks.forget(bank_id)
 
     return forget
 

@@ -21,6 +21,7 @@
     │   │   └── QuestionTooLong the question is longer than the model's context
     │   ├── BadModelAnswer      what it answered can't be read
     │   └── AnswerTooLong       its answer was cut off by the limit of tokens
+    ├── DeliveryFailed          the receiver of a webhook can't be reached, or may not be
     └── DataFolderError         the data folder can't be opened; nothing was changed
         ├── DataFolderLocked    another server holds it
         ├── DataFolderCorrupt   it is damaged
@@ -113,6 +114,18 @@ class ReflectFailed(HindsightServerError):
 
 class ReflectTimedOut(ReflectFailed):
     """There was no answer in time."""
+
+
+class DeliveryFailed(HindsightServerError):
+    """A receiver gave no answer. The text never holds its address, or anything that was sent.
+
+    Args:
+        lasting: another attempt would end the same way.
+    """
+
+    def __init__(self, message: str, *, lasting: bool = False) -> None:
+        super().__init__(message)
+        self.lasting = lasting
 
 
 class ModelError(HindsightServerError):

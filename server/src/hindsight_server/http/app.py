@@ -28,6 +28,7 @@ from hindsight_server.http import (
     retain,
     security,
     transfer,
+    webhooks,
 )
 from hindsight_server.http.gateway import Gateway
 from hindsight_server.http.routes import Handler, add_routes
@@ -59,6 +60,7 @@ def all_handlers() -> dict[str, Handler]:
         language,
         transfer,
         files,
+        webhooks,
     ):
         handlers |= noun.HANDLERS
     return handlers

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from hindsight_server.engine.tags import Tags
     from hindsight_server.engine.transfer.templates import Templates
     from hindsight_server.engine.transfer.transfers import Transfers
+    from hindsight_server.engine.webhooks import Webhooks
     from hindsight_server.ports.embedder import Embedder
     from hindsight_server.ports.store import Store
 
@@ -79,6 +80,7 @@ class Services:
     request_log: RequestLog
     attached: Attached
     uploads: Uploads
+    webhooks: Webhooks
     metrics: Metrics = field(default_factory=Metrics)
     admission: Admission = field(default_factory=Admission)
     reflect_admission: Admission = field(default_factory=Admission)
@@ -98,6 +100,7 @@ class Services:
             preparing = asyncio.create_task(self._prepare_models(), name="models")
             await self.transfers.sweep()
             await self.attached.start()
+            await self.webhooks.start()
             await self.jobs.start()
             await self.repair.start()
             await self.schedules.start()
@@ -113,6 +116,7 @@ class Services:
                 await self.schedules.stop()
                 await self.repair.stop()
                 await self.jobs.stop()
+                await self.webhooks.stop()
                 await self.attached.stop()
                 await self.recaller.close()
                 await self.models.close()

@@ -44,6 +44,7 @@ from hindsight_server.ports.records import (
 )
 from hindsight_server.ports.security import SecurityStore
 from hindsight_server.ports.transfer import TransferStore
+from hindsight_server.ports.webhooks import WebhookStore
 
 
 class Store(
@@ -57,10 +58,13 @@ class Store(
     AttachmentStore,
     LlmLogStore,
     CauseStore,
+    WebhookStore,
     Protocol,
 ):
     async def open(self) -> None:
         """Open the data folder or database, migrating it. Raises DataFolderError; changes nothing when it fails.
+
+        Opening an open store does nothing.
 
         A store with one owner makes operations that an owner before it left `processing` pending at once; the tries
         that were begun stay counted.

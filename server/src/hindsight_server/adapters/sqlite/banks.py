@@ -17,6 +17,8 @@ from hindsight_server.ports.records import Bank, BankChange, BankStats, Page
 
 # Children before their parents.
 _TABLES = (
+    "webhook_deliveries",
+    "webhooks",
     "observation_history",
     "observation_sources",
     "observations",

@@ -29,15 +29,12 @@ from hindsight_server.ports.records import Operation, Page
 
 
 class ObservationRows(ForgettingRows):
-    """The part of the store that is `ObservationStore`."""
+    """The part of the store that is `ObservationStore`, but for the write that webhooks are told of."""
 
     async def request_consolidation(
         self, bank_id: str, payload: Mapping[str, Any], now: datetime, *, needed: bool = False
     ) -> tuple[Operation, bool] | None:
         return await self._write(consolidating.request, bank_id, payload, now, needed=needed)
-
-    async def end_consolidation(self, operation: Operation, result: Mapping[str, Any], now: datetime) -> bool:
-        return await self._write(consolidating.end, operation, result, now)
 
     async def waiting_facts(self, bank_id: str, after_seq: int, limit: int) -> list[WaitingFact]:
         return await self._read_bank(_waiting_facts, bank_id, after_seq, limit)

@@ -10,6 +10,7 @@ from typing import TypeVar
 import apsw
 
 from hindsight_server.adapters.sqlite.connection import named_errors, open_reader, open_writer
+from hindsight_server.adapters.sqlite.deliveries import release_deliveries
 from hindsight_server.adapters.sqlite.folder import (
     DATABASE,
     FolderLock,
@@ -95,6 +96,7 @@ class OpenedFolder:
             migrate(connection, known_migrations())
             # The folder has one owner: whoever held these leases has ended.
             release_operations(connection)
+            release_deliveries(connection)
         except BaseException:
             connection.close()
             raise

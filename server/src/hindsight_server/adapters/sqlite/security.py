@@ -20,10 +20,7 @@ from hindsight_server.ports.security import MOST_EVENTS, EventFilter, EventPage
 
 
 class SecurityRows(FolderAccess):
-    """The part of the store that is `SecurityStore`."""
-
-    async def add_security_events(self, bank_id: str, events: Sequence[SecurityEvent], now: datetime) -> None:
-        await self._write(add_events, bank_id, events, now)
+    """The part of the store that is `SecurityStore`, but for the write that webhooks are told of."""
 
     async def list_security_events(self, bank_id: str, wanted: EventFilter, limit: int, offset: int) -> EventPage:
         return await self._read_bank(list_events, bank_id, wanted, limit, offset)

@@ -19,9 +19,9 @@ from hindsight_server.adapters.sqlite import (
     naming_verbs,
     operations,
     postings,
-    retain,
     snapshots,
     tags,
+    telling,
 )
 from hindsight_server.adapters.sqlite.attachments import AttachmentRows
 from hindsight_server.adapters.sqlite.causes import CauseRows
@@ -32,6 +32,8 @@ from hindsight_server.adapters.sqlite.mental_models import MentalModelRows
 from hindsight_server.adapters.sqlite.observations import ObservationRows
 from hindsight_server.adapters.sqlite.opened import OpenedFolder
 from hindsight_server.adapters.sqlite.security import SecurityRows
+from hindsight_server.adapters.sqlite.webhooks import WebhookRows
+from hindsight_server.domain.defence.events import SecurityEvent
 from hindsight_server.domain.errors import NotFound
 from hindsight_server.domain.ids import bank_of_chunk
 from hindsight_server.domain.model import Fact
@@ -60,7 +62,16 @@ from hindsight_server.ports.records import (
 )
 
 
-class SqliteStore(AttachmentRows, CauseRows, MentalModelRows, ObservationRows, LlmLogRows, SecurityRows, DirectiveRows):
+class SqliteStore(
+    AttachmentRows,
+    CauseRows,
+    MentalModelRows,
+    ObservationRows,
+    LlmLogRows,
+    SecurityRows,
+    DirectiveRows,
+    WebhookRows,
+):
     """`Store` in a data folder: ``memory.db`` (with SQLite's own files beside it) and a lock file.
 
     Writes run one after another on one thread and are on the disk when they return; reads run on a few others, each in
@@ -122,7 +133,7 @@ class SqliteStore(AttachmentRows, CauseRows, MentalModelRows, ObservationRows, L
     # writing
 
     async def retain(self, write: RetainWrite) -> RetainResult:
-        return await self._write(retain.write_retain, write)
+        return await self._write(telling.retain, write, self._everywhere)
 
     async def document_state(self, bank_id: str, document_id: str) -> DocumentState | None:
         return await self._read(documents.document_state, bank_id, document_id)
@@ -245,6 +256,14 @@ class SqliteStore(AttachmentRows, CauseRows, MentalModelRows, ObservationRows, L
     async def token_vectors(self, bank_id: str, space: str, seqs: Sequence[int]) -> Mapping[int, Int8Array]:
         return await self._read_bank(snapshots.read_token_vectors, bank_id, space, seqs)
 
+    # what webhooks are told of
+
+    async def add_security_events(self, bank_id: str, events: Sequence[SecurityEvent], now: datetime) -> None:
+        await self._write(telling.add_security_events, bank_id, events, now, self._everywhere)
+
+    async def end_consolidation(self, operation: Operation, result: Mapping[str, Any], now: datetime) -> bool:
+        return await self._write(telling.end_consolidation, operation, result, now, self._everywhere)
+
     # operations
 
     async def add_operation(self, operation: Operation) -> Operation:
@@ -272,7 +291,7 @@ class SqliteStore(AttachmentRows, CauseRows, MentalModelRows, ObservationRows, L
         retry_at: datetime | None = None,
     ) -> None:
         outcome = operations.Outcome(status, result, error, retry_at)
-        await self._write(operations.finish_operation, operation, outcome, now)
+        await self._write(telling.finish_operation, operation, outcome, now, self._everywhere)
 
     async def renew_operation(self, operation: Operation, now: datetime, lease_seconds: float) -> bool:
         return await self._write(operations.renew_operation, operation, now, lease_seconds)

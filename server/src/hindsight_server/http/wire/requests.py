@@ -356,3 +356,26 @@ class ConsolidationStrategySpec(Wire):
 class ConsolidationStrategiesPreviewRequest(Wire):
     strategies: list[ConsolidationStrategySpec]
     sample_limit: Annotated[int | None, Field(ge=0, le=50)] = 5
+
+
+class WebhookHttpConfig(Wire):
+    method: str | None = "POST"
+    timeout_seconds: int | None = 30
+    headers: dict[str, str | bool | int | float | None] | None = None
+    params: dict[str, str | bool | int | float | None] | None = None
+
+
+class CreateWebhookRequest(Wire):
+    url: str
+    secret: str | None = None
+    event_types: list[str] | None = ['consolidation.completed']
+    enabled: bool | None = True
+    http_config: WebhookHttpConfig | None = None
+
+
+class UpdateWebhookRequest(Wire):
+    url: str | None = None
+    secret: str | None = None
+    event_types: list[str] | None = None
+    enabled: bool | None = None
+    http_config: WebhookHttpConfig | None = None

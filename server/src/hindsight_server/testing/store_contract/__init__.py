@@ -31,6 +31,7 @@ from hindsight_server.testing.store_contract.restart import RestartContract
 from hindsight_server.testing.store_contract.retaining import FinishContract, RetainContract
 from hindsight_server.testing.store_contract.security import SecurityContract
 from hindsight_server.testing.store_contract.transfer import TransferContract
+from hindsight_server.testing.store_contract.webhooks import DeliveryContract, TellingContract, WebhookContract
 
 
 class StoreContract(
@@ -57,6 +58,9 @@ class StoreContract(
     LlmLogContract,
     CauseContract,
     AttachmentContract,
+    WebhookContract,
+    TellingContract,
+    DeliveryContract,
 ):
     """All of them."""
 

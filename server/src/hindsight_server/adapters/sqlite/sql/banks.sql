@@ -166,3 +166,9 @@ DELETE FROM consolidations WHERE bank_id = ?
 
 -- name: delete_consolidation_marks
 DELETE FROM consolidation_marks WHERE bank_id = ?
+
+-- name: delete_webhook_deliveries
+DELETE FROM webhook_deliveries WHERE bank_id = ?
+
+-- name: delete_webhooks
+DELETE FROM webhooks WHERE bank_id = ?

@@ -1,0 +1,46 @@
+"""The addresses of a name."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from hindsight_server.domain.errors import DeliveryFailed
+from hindsight_server.domain.webhooks.targets import Address
+
+_THREADS = 4
+
+
+class Resolver(Protocol):
+    async def addresses(self, host: str) -> list[Address]:
+        """All addresses of a name, the preferred one first. Raises DeliveryFailed when there is none."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class SystemResolver:
+    """Asks the system, on threads of its own: a name server that does not answer holds up nothing else."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="hindsight-webhook-names")
+
+    async def addresses(self, host: str) -> list[Address]:
+        looking = asyncio.get_running_loop().run_in_executor(self._threads, _look_up, host)
+        try:
+            found = await looking
+        except (OSError, UnicodeError):
+            raise DeliveryFailed("the name of the host could not be looked up") from None
+        return [ipaddress.ip_address(text) for text in dict.fromkeys(found)]
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _look_up(host: str) -> list[str]:
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    # An address with a zone (fe80::1%eth0) is link-local: without it, it is still refused.
+    return [str(address[0]).partition("%")[0] for *_, address in found]
