@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Claim:
-    """A fact as a model wrote it. `mark`: ``+`` borne out, ``-`` not, ``~`` wrong in a way that can't be told."""
+    """A fact as a model wrote it. `mark`: ``+`` borne out, ``-`` not."""
 
     mark: str
     fact: dict[str, Any]
@@ -32,7 +32,8 @@ class Document:
 
 
 def documents() -> list[Document]:
-    return [document for name in ("english", "chinese", "further") for document in _read(HERE / f"suite_{name}.txt")]
+    names = ("english", "chinese", "further", "turned", "later")
+    return [document for name in names for document in _read(HERE / f"suite_{name}.txt")]
 
 
 def _read(path: Path) -> Iterator[Document]:
@@ -43,7 +44,7 @@ def _read(path: Path) -> Iterator[Document]:
                 yield current
             timestamp, _, context = line[3:].partition(" | ")
             current = Document(timestamp, context)
-        elif current is not None and line[:2] in ("+ ", "- ", "~ "):
+        elif current is not None and line[:2] in ("+ ", "- "):
             current.claims.append(_claim(line))
         elif current is not None and line.strip():
             current.lines.append(line)

@@ -21,6 +21,7 @@ from hindsight_server.domain.grounding_times import (
     untold,
     written_out,
 )
+from hindsight_server.domain.grounding_turned import Said, Told, near_sentence
 from hindsight_server.domain.labels import LABEL_TYPE, read_labels
 from hindsight_server.domain.model import EntityMention, ExtractedFact, Extraction, FactType, Interval, RetainItem
 from hindsight_server.domain.time import TimeMention
@@ -35,7 +36,7 @@ _SUBJECT = re.compile(r"\A(?:[A-Z][^\W_]*[.'’-]*\s*)+")
 _LETTER, _DIGITS = re.compile(r"[^\W\d_]"), re.compile(r"\d+")
 _AGENT_ROLES = frozenset({"assistant", "tool"})
 _OWN = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|me|my|mine|we|our|us)\b|我", re.IGNORECASE)
-_OTHERS = re.compile(r"\b(?:you|your|yours|he|she|they|him|her|his|their|them|it|who)\b|你|您|他|她", re.IGNORECASE)
+_OTHERS = re.compile(r"\b(?:you|your|yours|he|she|they|him|her|his|their|them)\b|你|您|他|她", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,14 @@ class PassageCheck:
         return at if 0 <= at < len(shares) and 2 * shares[at] >= shares[best] else best
 
     @cached_property
+    def _told_lines(self) -> Told:
+        said = [
+            Said("" if orders else line.text, line.turn.speaker or line.turn.role)
+            for line, orders in zip(self._passage.lines, self._ordered, strict=True)
+        ]
+        return Told(said, self._source.speakers)
+
+    @cached_property
     def _line_words(self) -> list[set[str]]:
         return [content_words(line.text) for line in self._passage.lines]
 
@@ -172,6 +181,10 @@ class PassageCheck:
         problem = self._problem(fact.what, at, fact.entities, checked) or self._wrong_speaker(fact, line)
         if problem is None and fact.who and self._missing_name(fact.who, fact.entities, checked) is not None:
             problem = "name"
+        if problem is None and self._told_lines.is_asked(fact.what, at):
+            problem = "speaker"
+        if problem is None and self._told_lines.is_turned(fact.what, at):
+            problem = "turned"
         if problem is not None:
             return Dropped(problem, fact.what)
         occurred = self._occurred(fact, at, checked)
@@ -205,7 +218,8 @@ class PassageCheck:
     def _wrong_speaker(self, fact: ModelFact, line: Line) -> str | None:
         """Whether a fact tells of one speaker what another said of himself."""
         own = line.turn.speaker
-        if own is None or not _OWN.search(line.text) or _OTHERS.search(line.text):
+        text = near_sentence(line.text, fact.what)
+        if own is None or not _OWN.search(text) or _OTHERS.search(text):
             return None
         told = fold(f"{fact.what} {fact.who}")
         if _stands_in(own, told):
@@ -259,6 +273,8 @@ class PassageCheck:
             if not part:
                 continue
             problem = self._problem(part, at, (), checked, optional=name == "when")
+            if problem is None and name == "why" and self._told_lines.is_turned(part, at):
+                problem = "turned"
             relative = name == "when" and any(one.is_relative for one in times_told(part, line.turn.timestamp))
             if problem is not None:
                 checked.dropped.append(Dropped(f"part_{problem}", part))

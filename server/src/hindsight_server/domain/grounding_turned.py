@@ -1,0 +1,370 @@
+"""Whether a statement turns around what a text says: a "not" lost or added, or two people exchanged. Pure functions.
+
+Only what is plain counts: nearly all that the statement says must stand in one clause, which says the opposite. A
+paraphrase in other words ("gave up" for "didn't keep") is left alone. The rules are our own; they were made by the
+extraction suites, which tell how well they do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from hindsight_server.domain.grounding import fold
+from hindsight_server.domain.grounding_clauses import Clause, Stand, Word, clauses, lemma, lemmas, sentences
+from hindsight_server.domain.grounding_han import HanLine, is_turned_in_han
+
+_HAN = re.compile("[\u3400-\u9fff]")
+_KIN = lemmas("mother father brother sister wife husband son daughter uncle aunt cousin grandma grandpa boss manager")
+_OPPOSITES_TEXT = (
+    "love hate, like hate, like dislike, enjoy hate, approve reject, accept reject, accept decline, allow forbid"
+)
+_OPPOSITES = [(lemma(one), lemma(other)) for one, other in (pair.split() for pair in _OPPOSITES_TEXT.split(","))]
+_MUTUAL = lemmas("meet marry date divorce talk speak chat play work live fight argue agree quarrel split share say")
+_NO_OBJECT_AFTER_TEXT = "of in on at by from with about like as than after before near and or"
+_NO_OBJECT_AFTER = frozenset(_NO_OBJECT_AFTER_TEXT.split())
+_DETERMINERS_TEXT = "a an the some any no my your his her its our their this that these those each every"
+_DETERMINERS = frozenset(_DETERMINERS_TEXT.split())
+_OWN = frozenset(["i", "me", "my", "mine", "we", "us", "our"])
+_PASSIVE = frozenset(["was", "were", "been", "is", "are", "be", "being", "got", "gets"])
+_TELLING = lemmas("ask wonder want offer suggest advise recommend invite thank curious surprise know")
+
+
+@dataclass(frozen=True)
+class Said:
+    """A line: what was said, and by whom."""
+
+    text: str
+    speaker: str | None = None
+
+    @cached_property
+    def clauses(self) -> list[Clause]:
+        return clauses(self.text)
+
+    @cached_property
+    def content(self) -> frozenset[str]:
+        return frozenset(word for clause in self.clauses for word in clause.content)
+
+
+class Told:
+    """Lines, and the statements that turn them around.
+
+    Args:
+        lines: in their order.
+        speakers: everybody who speaks in the document.
+    """
+
+    def __init__(self, lines: Sequence[Said], speakers: Sequence[str]) -> None:
+        self._lines = lines
+        self._speakers = tuple(speakers)
+
+    def is_turned(self, fact: str, seat: int) -> bool:
+        """Whether a statement that was read in line `seat` says the opposite of it, or has its people exchanged.
+
+        Example:
+            >>> Told([Said("Ann didn't sell the boat to Bob.")], ()).is_turned("Ann sold the boat to Bob.", 0)
+            True
+        """
+        if _HAN.search(fact):
+            return is_turned_in_han(fact, seat, self._han_lines, self._speakers)
+        told = clauses(fact)
+        checks = (self._is_denied, self._is_exchanged, self._is_replaced)
+        return any(check(one, seat) for one in told for check in checks)
+
+    # A "not" lost or added
+
+    def _is_denied(self, fact: Clause, seat: int) -> bool:
+        line = self._lines[seat]
+        for word in fact.content:
+            stand = fact.stand(word)
+            if stand not in (Stand.SAID, Stand.DENIED):
+                continue
+            against = Stand.DENIED if stand is Stand.SAID else Stand.SAID
+            for clause in line.clauses:
+                if (
+                    clause.stand(word) is against
+                    and clause.frame(word) == fact.frame(word)
+                    and self._is_plain(fact, clause, {word}, against)
+                    and not self._is_said_elsewhere(fact, clause, word, line)
+                ):
+                    return True
+        return any(self._is_opposite(fact, one, other, line) for one, other in _OPPOSITES)
+
+    def _is_opposite(self, fact: Clause, one: str, other: str, line: Said) -> bool:
+        return any(
+            fact.stand(word) is Stand.SAID
+            and any(
+                clause.stand(against) is Stand.SAID
+                and not self._is_said_elsewhere(fact, clause, word, line)
+                and self._is_plain(fact, clause, {word, against}, Stand.DENIED)
+                for clause in line.clauses
+            )
+            for word, against in ((one, other), (other, one))
+        )
+
+    def _is_plain(self, fact: Clause, clause: Clause, heads: set[str], against: Stand) -> bool:
+        """Whether nearly all that a clause of the fact says stands in a clause of the line."""
+        if fact.limits != clause.limits:
+            return False
+        rest = fact.content - heads - self._people
+        inside, new = rest & clause.content, rest - self._content
+        if 4 * len(new) > len(rest):
+            return False
+        if clause.leans:
+            return against is Stand.DENIED or not new
+        if against is Stand.SAID:
+            return 5 * len(inside) >= 3 * len(rest)
+        if not rest <= clause.around and not clause.content <= fact.content | heads | self._people:
+            return False  # it is of something else
+        return 4 * len(inside) >= 3 * len(rest & clause.around)
+
+    def _is_said_elsewhere(self, fact: Clause, against: Clause, word: str, line: Said) -> bool:
+        """Whether another clause, which is as near, does not stand against the fact."""
+        near, stand = self._nearness(fact, against, line), against.stand(word)
+        return any(
+            clause is not against
+            and clause.stand(word) not in (None, stand)
+            and self._nearness(fact, clause, other) >= near
+            for other in self._lines
+            for clause in other.clauses
+        )
+
+    def _nearness(self, fact: Clause, clause: Clause, line: Said) -> int:
+        own = line.speaker is not None and _person(line.speaker) in fact.folded
+        return len(fact.content & clause.content) + (own and not clause.folded.isdisjoint(_OWN))
+
+    # A word put in the place of another
+
+    def _is_replaced(self, fact: Clause, seat: int) -> bool:
+        """Whether after the same two words, or after the same verb, something stands that the line does not have.
+
+        After two words it must come from another line, since a word from nowhere may be a paraphrase; after a verb it
+        must be two new words.
+        """
+        line = self._lines[seat]
+        words = fact.words
+        for at in range(2, len(words)):
+            word = words[at]
+            if word.is_function or word.lemma in line.content or word.lemma not in self._content:
+                continue
+            lead = (words[at - 2].lemma, words[at - 1].lemma)
+            if words[at - 2].is_function and words[at - 1].is_function:
+                continue
+            if any(_follows(clause, lead, fact) for clause in line.clauses):
+                return True
+        return any(self._has_new_object(fact, at, line) for at in range(1, len(words)))
+
+    def _has_new_object(self, fact: Clause, at: int, line: Said) -> bool:
+        verb = fact.words[at]
+        if verb.is_function or verb.is_capital or self._subject(fact.words, at, None) is None:
+            return False
+        told = _object_words(fact.words, at)
+        if len(told) < 2 or not told.isdisjoint(self._content):
+            return False
+        places = [(clause, place) for clause in line.clauses for place in _places(clause, verb.lemma)]
+        meant = [_object_words(clause.words, place) for clause, place in places]
+        return bool(meant) and all(one and one.isdisjoint(fact.content) for one in meant)
+
+    # What was only asked
+
+    def is_asked(self, fact: str, seat: int) -> bool:
+        """Whether a statement tells of who speaks in line `seat` what he only asks another.
+
+        Example:
+            >>> Told([Said("Since when do you play the piano?", "Tom")], ["Tom"]).is_asked("Tom plays the piano.", 0)
+            True
+        """
+        line, told = self._lines[seat], clauses(fact)
+        content = {word for clause in told for word in clause.content}
+        folded = {word for clause in told for word in clause.folded}
+        asked = {word for clause in line.clauses for word in clause.folded}
+        if line.speaker is None or _person(line.speaker) not in folded or "you" not in asked:
+            return False
+        others = {_person(one) for one in self._speakers} - {_person(line.speaker)}
+        if not asked.isdisjoint(_OWN) or not content.isdisjoint(_TELLING) or not others.isdisjoint(folded):
+            return False
+        near = [clause for clause in line.clauses if clause.content & content - self._people]
+        return bool(near) and all(clause.is_question for clause in near)
+
+    # People exchanged
+
+    def _is_exchanged(self, fact: Clause, seat: int) -> bool:
+        line = self._lines[seat]
+        for at, verb in enumerate(fact.words):
+            if verb.is_function or verb.is_capital or verb.lemma in _KIN:
+                continue
+            if verb.lemma in _MUTUAL:
+                return False
+            subject = self._subject(fact.words, at, None)
+            if subject is None or _is_passive(fact.words, at):
+                continue
+            object_ = self._object(fact.words, at, None)
+            places = _nearest(fact, line, verb.lemma)
+            judged = [self._judged(clause.words, place, subject, object_, fact, line) for clause, place in places]
+            # What follows is no verb of the subject.
+            return bool(judged) and all(judged) and self._is_near(fact, places[0][0], verb.lemma)
+        return False
+
+    def _is_near(self, fact: Clause, clause: Clause, verb: str) -> bool:
+        rest = {word for word in fact.content if word in self._content} - {verb} - self._people
+        return clause.leans or 2 * len(rest & clause.content) >= len(rest)
+
+    def _judged(
+        self, words: Sequence[Word], at: int, subject: str, object_: str | None, fact: Clause, line: Said
+    ) -> bool:
+        """Whether a clause has the people of a statement the other way round."""
+        speaker = _person(line.speaker or "")
+        doer, before = self._subject(words, at, line.speaker), self._named(words[:at], line.speaker)
+        if _is_passive(words, at) or subject in before:
+            return False
+        if subject in self._objects(words, at, line.speaker) or (object_ is not None and doer == object_):
+            return True
+        place = _back(words, at)
+        if place < 0:
+            return False
+        if subject == speaker:  # who speaks does not call himself so
+            return words[place].folded in ("he", "she", "they")
+        if words[place].folded != "i" or subject in self._named(words, line.speaker):
+            return False
+        return speaker in fact.folded or subject in {_person(one) for one in self._speakers}
+
+    def _subject(self, words: Sequence[Word], at: int, speaker: str | None) -> str | None:
+        """Who stands right before a verb, helpers between them aside."""
+        place = _back(words, at)
+        if place < 0:
+            return None
+        if place > 0 and words[place - 1].folded in _NO_OBJECT_AFTER - {"and"}:
+            return None
+        return self._who(words[place], speaker, as_object=False)
+
+    def _object(self, words: Sequence[Word], at: int, speaker: str | None) -> str | None:
+        """Who stands right after a verb."""
+        for word in words[at + 1 : at + 4]:
+            if word.folded in _NO_OBJECT_AFTER:
+                return None
+            who = self._who(word, speaker, as_object=True)
+            if who is not None:
+                return who
+        return None
+
+    def _objects(self, words: Sequence[Word], at: int, speaker: str | None) -> set[str]:
+        """Everybody who may be the object of a verb."""
+        found = set()
+        for place in range(at + 1, len(words)):
+            who = self._who(words[place], speaker, as_object=True)
+            lead = place
+            while lead > at + 1 and (
+                words[lead - 1].is_capital or words[lead - 1].folded in ("the", "his", "her", "my")
+            ):
+                lead -= 1
+            if who is not None and words[lead - 1].folded not in _NO_OBJECT_AFTER:
+                found.add(who)
+        return found
+
+    def _named(self, words: Iterable[Word], speaker: str | None) -> set[str]:
+        return {who for word in words if (who := self._who(word, speaker, as_object=None)) is not None}
+
+    def _who(self, word: Word, speaker: str | None, *, as_object: bool | None) -> str | None:
+        """Whom a word names."""
+        if word.is_owner:
+            return None
+        own = {True: ("me", "us"), False: ("i", "we"), None: ("i", "we", "me", "us")}[as_object]
+        if word.folded in own:
+            return _person(speaker) if speaker else None
+        if word.folded in ("user", "assistant") or word.lemma in _KIN:
+            return word.lemma if word.lemma in _KIN else word.folded
+        return word.folded if word.is_capital and not word.is_function and len(word.folded) > 2 else None
+
+    @cached_property
+    def _han_lines(self) -> list[HanLine]:
+        return [HanLine(line.text, line.speaker) for line in self._lines]
+
+    @cached_property
+    def _content(self) -> frozenset[str]:
+        return frozenset(word for line in self._lines for word in line.content) | self._people
+
+    @cached_property
+    def _people(self) -> frozenset[str]:
+        return frozenset(word for speaker in self._speakers for one in clauses(speaker) for word in one.content)
+
+
+def near_sentence(text: str, fact: str) -> str:
+    """The words of the sentence of a text that shares most words with a statement; all of it when none shares any.
+
+    Example:
+        >>> near_sentence("I am away. Please show Kim the pump.", "Lee shows Kim the pump.")
+        'please show kim the pump'
+    """
+    if _HAN.search(text):
+        return text
+    content = {word for clause in clauses(fact) for word in clause.content}
+    told = sentences(text)
+    shares = [len(content & one[0].around) for one in told]
+    if not any(shares):
+        return text
+    return " ".join(word.folded for clause in told[shares.index(max(shares))] for word in clause.words)
+
+
+def _person(name: str) -> str:
+    """What somebody is called by: the last word of a name."""
+    words = fold(name).split()
+    return words[-1] if words else ""
+
+
+def _follows(clause: Clause, lead: tuple[str, str], fact: Clause) -> bool:
+    """Whether a word that the fact does not have follows the two words in a clause."""
+    words = clause.words
+    return any(
+        (words[at - 2].lemma, words[at - 1].lemma) == lead
+        and not words[at].is_function
+        and words[at].lemma not in fact.content
+        for at in range(2, len(words))
+    )
+
+
+def _object_words(words: Sequence[Word], at: int) -> set[str]:
+    """The words of the object that follows a verb; empty when none follows at once."""
+    found: set[str] = set()
+    for word in words[at + 1 :]:
+        if word.is_function and word.folded not in _DETERMINERS:
+            break
+        if not word.is_function:
+            found.add(word.lemma)
+    return found
+
+
+def _nearest(fact: Clause, line: Said, verb: str) -> list[tuple[Clause, int]]:
+    """Where a verb stands in a line: in the clauses that share most with the fact, and deny if it denies."""
+    places = [
+        (clause, place)
+        for clause in line.clauses
+        if clause.denies or not fact.denies
+        for place in _places(clause, verb)
+    ]
+    most = max((len(fact.content & clause.content) for clause, _ in places), default=0)
+    return [(clause, place) for clause, place in places if len(fact.content & clause.content) == most]
+
+
+def _places(clause: Clause, verb: str) -> list[int]:
+    """Where a verb stands in a clause; with an article before it, a word is none."""
+    return [
+        at
+        for at, word in enumerate(clause.words)
+        if word.lemma == verb and (at == 0 or clause.words[at - 1].folded not in _DETERMINERS)
+    ]
+
+
+def _back(words: Sequence[Word], at: int) -> int:
+    place = at - 1
+    while place >= 0 and words[place].is_helper:
+        place -= 1
+    return place
+
+
+def _is_passive(words: Sequence[Word], at: int) -> bool:
+    verb, before = words[at], [word.folded for word in words[max(0, at - 3) : at]]
+    if not _PASSIVE.isdisjoint(before):
+        return not verb.folded.endswith("ing")
+    return any(word.folded == "by" for word in words[at + 1 :])

@@ -1,0 +1,104 @@
+"""Statements that turn around what a text says, and those that only look so."""
+
+from __future__ import annotations
+
+import pytest
+
+from hindsight_server.domain.grounding_clauses import lemma
+from hindsight_server.domain.grounding_turned import Said, Told, near_sentence
+
+TURNED = [
+    ("I didn't sell the boat.", "Ann sold the boat."),
+    ("I sold the boat in May.", "Ann did not sell the boat in May."),
+    ("I never eat fish.", "Ann eats fish."),
+    ("Nobody told me about the fee.", "Bo told Ann about the fee."),
+    ("I ate nothing since noon.", "Ann ate since noon."),
+    ("Kim refused to sign the lease.", "Kim signed the lease."),
+    ("The shop is no longer open on Sundays.", "The shop is open on Sundays."),
+    ("Kim isn't in Oslo.", "Kim is in Oslo."),
+    ("I called Kim, but she didn't pick up.", "Kim picked up when Ann called."),
+    ("I hate long flights.", "Ann loves long flights."),
+    ("Kim gave Lee her old bike.", "Lee gave Kim his old bike."),
+    ("Kim lent me 90 euros.", "Ann lent Kim 90 euros."),
+    ("I lent 90 euros to Kim.", "Kim lent Ann 90 euros."),
+    ("He lost my last lock.", "Ann lost the last lock."),
+    ("I repaired two pumps.", "Ann repaired a coffee machine."),
+    ("我不吃辣，晚上别订川菜馆。", "小安吃辣。"),
+    ("我没买保险。", "小安买了保险。"),
+    ("我对牛奶过敏。", "小安对牛奶不过敏。"),
+    ("房东没同意养猫。", "房东同意养猫。"),
+    ("我把电脑送给了陈涛。", "陈涛把电脑送给了小安。"),
+    ("陈涛欠我两百块。", "小安欠陈涛两百块。"),
+    ("我讨厌坐飞机。", "小安喜欢坐飞机。"),
+]
+STRAIGHT = [
+    ("I didn't keep the boat.", "Ann gave up the boat."),
+    ("I didn't sell the boat, I gave it away.", "Ann gave the boat away instead of selling it."),
+    ("I don't think Kim likes fish.", "Ann thinks that Kim doesn't like fish."),
+    ("I not only paint, I also carve.", "Ann paints and carves."),
+    ("I can't come before Monday.", "Ann can come from Monday on."),
+    ("Kim isn't with Contoso any more.", "Kim left Contoso."),
+    ("Didn't you sell the boat? Yes, I sold it.", "Ann sold the boat."),
+    ("Nobody knew the year.", "The year was not known to anybody."),
+    ("I couldn't be happier.", "Ann is happy."),
+    ("Kim gave Lee her old bike.", "Lee was given the old bike by Kim."),
+    ("Kim gave Lee her old bike.", "Lee got the old bike of Kim."),
+    ("I met Kim in Rome.", "Kim met Ann in Rome."),
+    ("I got a call from Kim about the bike.", "Kim called Ann about the bike."),
+    ("Kim hasn't called me, I called Kim.", "Ann called Kim."),
+    ("I haven't smoked since May.", "Ann stopped smoking in May."),
+    ("不仅便宜，而且好用。", "这个便宜又好用。"),
+    ("房东没同意我们养猫。", "房东不同意他们养猫。"),
+    ("我戒烟三个月了，一次也没复吸。", "小安戒烟三个月，没有复吸。"),
+    ("如果三天没退烧就复查。", "三天退烧就不用复查。"),
+    ("我把电脑送给了陈涛。", "陈涛收到了小安送的电脑。"),
+    ("我没去过无锡，但是住过特别小的房子。", "小安住过特别小的房子。"),
+]
+
+
+def _told(text: str, fact: str) -> bool:
+    speaker = "小安" if fact[0] > "\u3400" else "Ann"
+    return Told([Said(text, speaker)], [speaker, "Bo"]).is_turned(fact, 0)
+
+
+@pytest.mark.parametrize(("text", "fact"), TURNED)
+def test_what_is_turned_around_is_seen(text: str, fact: str) -> None:
+    assert _told(text, fact)
+
+
+@pytest.mark.parametrize(("text", "fact"), STRAIGHT)
+def test_what_only_looks_turned_around_is_left_alone(text: str, fact: str) -> None:
+    assert not _told(text, fact)
+
+
+def test_another_line_may_bear_it_out() -> None:
+    lines = [Said("I didn't sell the boat.", "Ann"), Said("I sold the boat after all.", "Ann")]
+    assert not Told(lines, ["Ann"]).is_turned("Ann sold the boat.", 0)
+
+
+def test_a_word_of_another_line_in_the_place_of_one() -> None:
+    told = Told(
+        [Said("I write best at six.", "Ann"), Said("Then keep the afternoons for reading.", "Bo")], ["Ann", "Bo"]
+    )
+    assert told.is_turned("Bo advised keeping the afternoons for writing.", 1)
+    assert not told.is_turned("Bo advised keeping the afternoons for books.", 1)
+
+
+def test_what_somebody_only_asks_is_not_told_of_him() -> None:
+    told = Told([Said("A piano? Since when do you play?", "Tom"), Said("Since last summer.", "Ann")], ["Tom", "Ann"])
+    assert told.is_asked("Tom has played the piano since last summer.", 0)
+    assert not told.is_asked("Tom asked since when Ann plays the piano.", 0)
+
+
+def test_the_nearest_sentence_of_a_line() -> None:
+    assert near_sentence("I am away. Please show Dr. Kim the pump.", "Lee shows Kim the pump.").startswith("please")
+    assert near_sentence("I am away.", "Lee sings.") == "I am away."
+
+
+@pytest.mark.parametrize(
+    "forms",
+    ["lend lends lent lending", "try tries tried trying", "miss misses missed", "agree agreed", "stop stopped stops",
+     "attend attends attended attending", "come came coming"],
+)  # fmt: skip
+def test_the_forms_of_a_word_have_one_lemma(forms: str) -> None:
+    assert len({lemma(form) for form in forms.split()}) == 1
