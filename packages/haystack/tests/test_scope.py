@@ -17,9 +17,22 @@ from scripted import ScriptedChatGenerator, needs_haystack_3, trust_this_module
 
 from hindsight_adapter_core import SettingsError
 from hindsight_adapter_core.testing import FakeHindsight
-from hindsight_haystack import HindsightMemoryHook, HindsightMemoryWrapper, configure, create_hindsight_tools
+from hindsight_haystack import (
+    HindsightMemoryHook,
+    HindsightMemoryWrapper,
+    HindsightTaskHook,
+    configure,
+    create_hindsight_tools,
+)
 
 user = ChatMessage.from_user
+
+
+@pytest.mark.parametrize("hook", [HindsightMemoryHook, HindsightTaskHook])
+def test_a_hook_refuses_what_it_does_not_know(hook: type) -> None:
+    with pytest.raises(SettingsError, match=f"{hook.__name__} knows no option retain_asinc"):
+        hook(bank_id="b", hindsight_api_url="http://127.0.0.1:9", retain_asinc=True)
+
 
 #: To be copied for each agent: Haystack 2.12 writes into it.
 SCHEMA = {"user_id": {"type": str}, "labels": {"type": list}}

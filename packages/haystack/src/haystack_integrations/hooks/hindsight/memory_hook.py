@@ -9,7 +9,7 @@ from haystack.dataclasses import ChatRole
 
 from haystack_integrations.tools.hindsight.automatic import AutomaticMemory
 from haystack_integrations.tools.hindsight.compat import replaced
-from haystack_integrations.tools.hindsight.factory import memory_from
+from haystack_integrations.tools.hindsight.factory import check_options, memory_from
 from haystack_integrations.tools.hindsight.messages import DEFAULT_MEMORY_PROMPT, inject, restore
 from haystack_integrations.tools.hindsight.saving import dump_key, dump_memory, load_key
 from haystack_integrations.tools.hindsight.scope import RunScope, ScopedMemories
@@ -45,7 +45,7 @@ class HindsightMemoryHook:
             :func:`haystack_integrations.tools.hindsight.create_hindsight_tools`.
 
     Raises:
-        SettingsError: a value is out of its range.
+        SettingsError: an unknown option, or a value out of its range.
 
     Example::
 
@@ -70,6 +70,7 @@ class HindsightMemoryHook:
         memory_prompt_template: str = DEFAULT_MEMORY_PROMPT,
         **options: Any,
     ) -> None:
+        check_options(type(self).__name__, options)
         self.bank_id_from = bank_id_from
         self.conversation_id_from = conversation_id_from
         self.tags_from = tags_from

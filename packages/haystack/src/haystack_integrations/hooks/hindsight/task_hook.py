@@ -12,7 +12,7 @@ from haystack.core.serialization import default_from_dict, default_to_dict
 from haystack.dataclasses import ChatMessage, ChatRole, ToolCallResult
 
 from haystack_integrations.tools.hindsight.compat import replaced
-from haystack_integrations.tools.hindsight.factory import memory_from
+from haystack_integrations.tools.hindsight.factory import check_options, memory_from
 from haystack_integrations.tools.hindsight.messages import inject, last_user_text, message_text, restore
 from haystack_integrations.tools.hindsight.saving import dump_key, dump_memory, load_key
 from hindsight_adapter_core import SettingsError, load_options
@@ -46,7 +46,7 @@ class HindsightTaskHook:
             :func:`haystack_integrations.tools.hindsight.create_hindsight_tools`.
 
     Raises:
-        SettingsError: a value is out of its range.
+        SettingsError: an unknown option, or a value out of its range.
 
     Example::
 
@@ -71,6 +71,7 @@ class HindsightTaskHook:
         task_options: TaskOptions | None = None,
         **options: Any,
     ) -> None:
+        check_options(type(self).__name__, options)
         self.user_id_from = user_id_from
         self.task_id_from = task_id_from
         self._key = dump_key(options.get("api_key"))

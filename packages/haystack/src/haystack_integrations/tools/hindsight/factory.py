@@ -13,6 +13,7 @@ from hindsight_adapter_core import (
     DeliveryOptions,
     MemoryOperations,
     MemoryOptions,
+    SettingsError,
     open_memory,
     select_tools,
 )
@@ -22,7 +23,7 @@ from .saving import key_text
 from .scope import ScopedMemories
 from .tool import HindsightTool
 
-__all__ = ["build_tools", "create_hindsight_tools", "memory_from"]
+__all__ = ["build_tools", "check_options", "create_hindsight_tools", "memory_from"]
 
 _OPTION_NAMES = frozenset(field.name for field in fields(MemoryOptions))
 
@@ -120,6 +121,17 @@ def memory_from(arguments: Mapping[str, Any]) -> MemoryOperations:
         api_key=key_text(arguments.get("api_key")),
         raise_on_error=arguments.get("raise_on_error", False),
     )
+
+
+def check_options(owner: str, options: Mapping[str, Any]) -> None:
+    """Refuse what :func:`memory_from` would pass over, for an ``owner`` that takes its options by ``**``.
+
+    Raises:
+        SettingsError: naming the unknown ones.
+    """
+    unknown = sorted(set(options) - _OPTION_NAMES - {"client", "api_key"})
+    if unknown:
+        raise SettingsError(f"{owner} knows no option {', '.join(unknown)}")
 
 
 def build_tools(memories: ScopedMemories, arguments: Mapping[str, Any]) -> list[HindsightTool]:
