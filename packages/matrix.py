@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CORE = "packages/core_adapter"
 TESTING = ("pytest>=8", "pytest-asyncio>=1", "hypothesis", "httpx")
 #: Scenarios that each way of remembering has to run; fewer means that the contract was skipped.
-SCENARIOS = 14
+SCENARIOS = 15
 OLDEST_CLIENT = "hindsight-client==0.10.0"
 CELL_SECONDS = 2400
 

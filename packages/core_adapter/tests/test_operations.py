@@ -163,12 +163,14 @@ class TestRetries:
 @pytest.mark.feature("K6")
 class TestWrites:
     def test_a_timed_out_write_says_that_it_may_have_happened(self, server: FakeHindsight) -> None:
+        memory = memory_at(server, deadlines=Deadlines(retain=1.0))
+        memory.retain("w")  # the connection is there now, so that the write is on its way long before the deadline
         server.delay("retain", 5.0, after_work=True)
         with pytest.raises(OperationTimeoutError) as caught:
-            memory_at(server, deadlines=Deadlines(retain=0.2)).retain("x")
+            memory.retain("x")
         assert caught.value.outcome_unknown
         assert pickle.loads(pickle.dumps(caught.value)).outcome_unknown
-        assert server.texts("b") == ["x"]
+        assert server.texts("b") == ["w", "x"]
 
     def test_operation_id_goes_out_without_a_warning_for_a_sync_retain(self, server: FakeHindsight) -> None:
         outcome = memory_at(server).retain("x")

@@ -106,10 +106,10 @@ async def test_a_process_killed_before_its_checkpoint_stores_nothing_twice(real_
 
 
 async def test_an_answer_that_was_lost_does_not_stop_the_conversation(server: FakeHindsight, run: Runner) -> None:
-    middleware = HindsightMiddleware(hindsight_api_url=server.url, deadlines=Deadlines(retain=0.3))
+    middleware = HindsightMiddleware(hindsight_api_url=server.url, deadlines=Deadlines(retain=1.0))
     agent = create_agent(ScriptedModel("One.", "Two."), middleware=[middleware], checkpointer=InMemorySaver())
     # Done, but the answer comes too late.
-    server.delay("retain", 2.0, after_work=True)
+    server.delay("retain", 3.0, after_work=True)
     await run(agent, {"messages": [("user", "First?")]}, in_thread())
     await run(agent, {"messages": [("user", "Second?")]}, in_thread())
     assert server.texts("ada") == ["First?", "One.", "Second?", "Two."]
