@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -116,10 +117,14 @@ CHECKS = {"One memory per user": _one_memory_per_user, "Saving and loading": _sa
 
 
 @pytest.mark.skipif(not HAYSTACK_3, reason="Haystack 3 only")
-async def test_the_fastapi_application_serves_two_users(environment: str) -> None:
+async def test_the_fastapi_application_serves_users_at_once(environment: str) -> None:
     names, _ = run_section("Serving many users with FastAPI")
-    transport = httpx.ASGITransport(app=names["app"])
-    async with httpx.AsyncClient(transport=transport, base_url="http://app") as client:
+    app, users = names["app"], [f"web-{number}" for number in range(8)]
+    transport = httpx.ASGITransport(app=app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://app") as client,
+    ):
 
         async def say(user: str, text: str, conversation_id: str) -> str:
             answer = await client.post(
@@ -130,13 +135,17 @@ async def test_the_fastapi_application_serves_two_users(environment: str) -> Non
             assert answer.status_code == 200
             return str(answer.json()["answer"])
 
-        await say("ann", "My favourite colour is red.", "one")
-        await say("bob", "My favourite colour is blue.", "one")
-        told = await say("ann", "What is my favourite colour?", "two")
-        assert "red" in told
-        assert "blue" not in told
+        await asyncio.gather(*(say(user, f"My secret word is {user}-word.", "one") for user in users))
+        assert await names["memory"].flush_async() == 0
+        told = await asyncio.gather(*(say(user, "What is my secret word?", "two") for user in users))
+        for user, answer in zip(users, told, strict=True):
+            assert f"{user}-word" in answer
+            assert set(re.findall(r"web-\d", answer)) == {user}
         assert (await client.post("/chat", json={"text": "x", "conversation_id": "y"})).status_code == 422
-    await names["memory"].close_async()
+    async with httpx.AsyncClient(base_url=environment) as memory_server:
+        for user in users:
+            found = await memory_server.get(f"/v1/default/banks/{user}/documents/two")
+            assert "What is my secret word?" in found.json()["original_text"]
 
 
 @pytest.mark.skipif(not HAYSTACK_3, reason="Haystack 3 only")

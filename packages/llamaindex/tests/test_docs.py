@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -40,9 +42,9 @@ STORED = {
 }
 
 
-def reader(server: FakeHindsight, patch: pytest.MonkeyPatch, *replies: Any) -> ScriptedLLM:
+def reader(server: FakeHindsight, patch: pytest.MonkeyPatch, *replies: Any, forever: bool = False) -> ScriptedLLM:
     """The reader's set-up: an address, and a model in the place of OpenAI's."""
-    llm = ScriptedLLM(*replies)
+    llm = ScriptedLLM(*replies, forever=forever)
     patch.setenv("HINDSIGHT_API_URL", server.url)
     openai = ModuleType("llama_index.llms.openai")
     openai.OpenAI = lambda **_: llm  # type: ignore[attr-defined]
@@ -69,30 +71,35 @@ def test_every_example(
         assert "12" not in seen[1]
 
 
-async def test_the_fastapi_application_serves_two_users(server: FakeHindsight, monkeypatch: pytest.MonkeyPatch) -> None:
-    llm = reader(server, monkeypatch, "Noted.", "Noted.", "It is red.")
+async def test_the_fastapi_application_serves_users_at_once(
+    server: FakeHindsight, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    llm = reader(server, monkeypatch, "Noted.", forever=True)
     names = run_block(SECTIONS["Many users in FastAPI"][0], "llamaindex.md: FastAPI")
-    transport = httpx.ASGITransport(app=names["app"])
-    async with httpx.AsyncClient(transport=transport, base_url="http://app") as client:
+    app, users = names["app"], [f"web-{number}" for number in range(8)]
+    transport = httpx.ASGITransport(app=app)
+    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=transport, base_url="http://app") as web:
 
         async def say(user: str, conversation: str, text: str) -> str:
-            answer = await client.post(f"/chat/{user}/{conversation}", params={"text": text})
+            body = {"text": text, "conversation": conversation}
+            answer = await web.post("/chat", json=body, headers={"X-Authenticated-User": user})
             assert answer.status_code == 200
             return str(answer.json()["answer"])
 
-        await say("ann", "one", "My favourite colour is red.")
-        await say("bob", "one", "My favourite colour is blue.")
+        await asyncio.gather(*(say(user, "one", f"My secret word is {user}-word.") for user in users))
         for memory in names["conversations"].values():
             assert await memory.aflush() == 0
-        assert await say("ann", "two", "What is my favourite colour?") == "It is red."
-        for memory in names["conversations"].values():
-            assert await memory.aflush() == 0
-    prompt = "\n".join(message.content or "" for message in llm.prompts[-1])
-    assert "My favourite colour is red." in prompt
-    assert "blue" not in prompt
-    said = ["My favourite colour is red.", "Noted.", "What is my favourite colour?", "It is red."]
-    assert server.texts("ann") == said
-    assert server.texts("bob") == ["My favourite colour is blue.", "Noted."]
+        server.delay("retain", 0.3, times=16)
+        before = len(llm.prompts)
+        assert await asyncio.gather(*(say(user, "two", "What is my secret word?") for user in users)) == ["Noted."] * 8
+        assert (await web.post("/chat", json={"text": "x", "conversation": "y"})).status_code == 422
+    prompts = ["\n".join(message.content or "" for message in prompt) for prompt in llm.prompts[before:]]
+    assert {word for prompt in prompts for word in re.findall(r"(web-\d)-word", prompt)} == set(users)
+    assert all(len(set(re.findall(r"web-\d", prompt))) == 1 for prompt in prompts), "one user's memories in each"
+    # Leaving the application waited for what was being stored.
+    for user in users:
+        said = [f"My secret word is {user}-word.", "Noted.", "What is my secret word?", "Noted."]
+        assert server.texts(user) == said
 
 
 def test_the_readme(server: FakeHindsight, monkeypatch: pytest.MonkeyPatch) -> None:
