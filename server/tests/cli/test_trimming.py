@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import subprocess
+import sys
 
 import pytest
 
@@ -26,3 +28,35 @@ async def test_memory_is_trimmed_when_it_has_grown(monkeypatch: pytest.MonkeyPat
 async def test_without_glibc_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trimming, "_malloc_trim", lambda: None)
     await asyncio.wait_for(trimming.keep_trimmed(), 10)
+
+
+# Threads that hold memory at the same time, each of an arena of its own as long as there may be more.
+_ARENAS_OF_THREADS = """
+import ctypes, os, threading
+from hindsight_server.cli import trimming
+
+trimming.share_arenas(os.environ)
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+held, together = [], threading.Barrier(8)
+
+def hold():
+    together.wait()
+    held.append(libc.malloc(1000) >> 26)
+    together.wait()
+
+threads = [threading.Thread(target=hold) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(set(held)))
+"""
+
+
+@pytest.mark.skipif(trimming._malloc_trim() is None, reason="only glibc has arenas")
+@pytest.mark.parametrize(("variables", "is_few"), [({}, True), ({"MALLOC_ARENA_MAX": "8"}, False)])
+def test_threads_share_arenas_unless_the_user_says_otherwise(variables: dict[str, str], is_few: bool) -> None:
+    command = [sys.executable, "-c", _ARENAS_OF_THREADS]
+    counted = subprocess.run(command, env=variables, capture_output=True, check=True, text=True).stdout
+    assert (int(counted) <= 2) is is_few
