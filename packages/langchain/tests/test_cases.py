@@ -134,14 +134,25 @@ def test_case_a07_a_constructor_needs_no_loop_and_starts_nothing() -> None:
 
 async def test_case_a08_a_cancelled_run_stores_nothing_more(server: FakeHindsight) -> None:
     agent = agent_of(server.url)
-    server.delay("recall", 5.0)
+    server.delay("recall", 0.5)
+    await cancelled(agent, lambda: server.requests_for("recall"))
+    await asyncio.sleep(1.0)  # a run that went on would have stored by now
+    assert server.requests_for("retain") == []
+    server.fail("retain", status=503, headers={"Retry-After": "1"}, times=20)
+    await cancelled(agent, lambda: server.requests_for("retain"))
+    sent = len(server.requests_for("retain"))
+    await asyncio.sleep(1.5)
+    assert len(server.requests_for("retain")) == sent
+
+
+async def cancelled(agent: Any, began: Callable[[], list[Any]]) -> None:
+    """Cancel a run as soon as something of it has begun."""
     task = asyncio.ensure_future(agent.ainvoke(say("Hello."), THREAD))
-    await asyncio.sleep(0.3)
+    while not began():  # noqa: ASYNC110 - the server has no event to wait for
+        await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.sleep(0.2)
-    assert server.requests_for("retain") == []
 
 
 def test_case_a09_no_dump_holds_the_key(server: FakeHindsight, monkeypatch: pytest.MonkeyPatch) -> None:

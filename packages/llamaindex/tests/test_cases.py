@@ -101,8 +101,21 @@ async def test_case_a06_a_thread_with_a_loop_of_its_own_does_not_disturb_ours(
     assert len(server.texts("ada")) == 3
 
 
-def test_case_a07_construction_needs_no_loop() -> None:
-    HindsightMemory.from_url("http://127.0.0.1:9", "ada")
+def test_case_a07_construction_needs_no_loop_and_starts_nothing(server: FakeHindsight) -> None:
+    program(
+        """
+import threading
+from hindsight_llamaindex import HindsightRetriever, create_hindsight_tools
+threads = threading.active_count()
+HindsightMemory.from_url(url, "ada")
+HindsightMemory.from_defaults("ada", hindsight_api_url=url)
+HindsightRetriever(bank_id="ada", hindsight_api_url=url)
+create_hindsight_tools(bank_id="ada", hindsight_api_url=url)
+assert threading.active_count() == threads, threading.enumerate()
+""",
+        server,
+    )
+    assert server.requests == []
 
 
 @pytest.mark.feature("L9")

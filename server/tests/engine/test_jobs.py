@@ -216,7 +216,7 @@ async def test_a_cancelled_retain_keeps_its_words_and_can_be_taken_up_again(engi
     assert await engine.texts("b", "pending") == []
 
 
-async def test_a_retain_whose_bank_is_deleted_writes_nothing(engine: Engine) -> None:
+async def test_case_a08_a_retain_whose_bank_is_deleted_writes_nothing(engine: Engine) -> None:
     outcome = await engine.retain("b", [ItemInput(content="Ann moved.")], run_async=True)
     job = await engine.store.claim_operation(("retain",), engine.clock.now(), 30.0)
     assert job

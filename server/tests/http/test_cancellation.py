@@ -104,7 +104,7 @@ async def _until(condition: Any) -> None:
     raise AssertionError("it did not come to that")
 
 
-async def test_a_retain_whose_client_is_gone_is_not_stored(services: Services, held: Held) -> None:
+async def test_case_a08_a_retain_whose_client_is_gone_is_not_stored(services: Services, held: Held) -> None:
     app = create_app(services)
     store = services.store
     assert isinstance(store, SqliteStore)

@@ -51,6 +51,9 @@ def test_case_a16_a_day_is_that_of_the_moment_and_never_of_the_servers_zone(api:
     before = {"start": "2025-07-24T00:00:00Z", "end": "2025-07-24T23:59:59Z", "on": "mentioned"}
     assert len(api.recall(bank, "note", time_filter=on).body["results"]) == len(moments)
     assert api.recall(bank, "note", time_filter=before).body["results"] == []
+    # A list ends before its end.
+    assert len(_listed(api, bank, "&time_field=mentioned_at&start_date=2025-07-25&end_date=2025-07-26")) == len(moments)
+    assert _listed(api, bank, "&time_field=mentioned_at&start_date=2025-07-24&end_date=2025-07-25") == []
 
 
 def test_case_a17_every_time_that_is_told_carries_its_zone(api: Any, bank: str) -> None:
@@ -72,7 +75,7 @@ def test_case_a17_every_time_that_is_told_carries_its_zone(api: Any, bank: str) 
 def test_case_a24_signs_make_no_new_person_and_no_spelling_is_merged_by_half(api: Any, bank: str) -> None:
     api.retain(
         bank,
-        "The candle was lit by Wren 🕯️ in Bergen.",
+        "Wren 🕯️ lit a candle in Bergen.",
         {"content": "In Oslo a voice was heard.", "entities": [{"text": "Wren 🗯️", "type": "PERSON"}]},
         "Ann Merrivale called Wren.",
         "Ann Merryvale called Wren as well.",

@@ -96,7 +96,7 @@ def test_case_a31_punctuation_changes_nothing(api: Any, bank: str) -> None:
     )
     plain = re.sub(r"[^\w\s'.-]", " ", SYNTAX)
     asked, without = api.recall(bank, SYNTAX, trace=True), api.recall(bank, plain, trace=True)
-    assert _texts(asked) == _texts(without)
+    assert _texts(asked) == _texts(without) != []
     assert asked.body["trace"]["terms"] == without.body["trace"]["terms"]
     assert asked.body["trace"]["degraded"] == []
     for sign in [*"'\"()*^~:-\\/|&<>;%{", "--", " NEAR(", "${}"]:

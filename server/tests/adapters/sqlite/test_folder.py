@@ -190,7 +190,7 @@ async def test_a_newer_layout_that_is_only_in_the_log(tmp_path: Path) -> None:
     await refused(copy, DataFolderNewer, "9999")
 
 
-async def test_a_folder_held_by_another_process(tmp_path: Path) -> None:
+async def test_case_a38_a_folder_held_by_another_process_is_refused_and_unharmed(tmp_path: Path) -> None:
     process = held_by_another(tmp_path)
     try:
         await refused(tmp_path, DataFolderLocked, str(process.pid))

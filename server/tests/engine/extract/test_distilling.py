@@ -183,6 +183,37 @@ async def test_a_chunk_that_fails_stays_as_it_was_said_and_is_read_again(
     assert (job.status, job.error) == ("completed", None)
 
 
+@pytest.mark.feature("R4")
+async def test_case_a13_the_same_again_asks_no_model_and_what_is_appended_joins_it(reading: Read) -> None:
+    def answer(request: ChatRequest) -> Any:
+        lines = request.messages[1].text.partition("The lines to read")[2]
+        return facts(fact("Bob sold the boat." if "boat" in lines else "Ann moved to Oslo."))
+
+    read = reading(answer)
+    given = ItemInput(content="Ann: I moved to Oslo.", document_id="s1", timestamp="2024-03-06T12:00:00Z")
+    await read.engine.retain("b", [given])
+    first = (await read.engine.memories.list("b", FactFilter(), 10)).items
+    for _ in range(2):
+        await read.engine.retain("b", [given])
+    assert (await read.engine.memories.list("b", FactFilter(), 10)).items == first
+    assert len(read.provider.requests) == 1
+    await read.engine.retain("b", [replace(given, content="Bob: I sold the boat.", update_mode="append")])
+    assert await read.engine.texts("b") == ["Ann moved to Oslo.", "Bob sold the boat."]
+    assert len(read.provider.requests) == 2
+
+
+@pytest.mark.feature("R9")
+async def test_case_a26_the_exact_name_that_a_model_writes_wins_over_a_similar_one(reading: Read) -> None:
+    said = [*(f"Dr. Wall closed account {n}." for n in range(4)), "Dr. Waller closed account 9."]
+    names = [text.partition(" closed")[0] for text in said]
+    people = [{"name": name, "type": "PERSON"} for name in names]
+    read = reading([facts(fact(text, entities=[one])) for text, one in zip(said, people, strict=True)])
+    for text in said:
+        await read.engine.retain("b", [ItemInput(content=text)])
+    found = (await read.engine.store.list_entities("b", None, 10, 0)).items
+    assert {one.name: one.mention_count for one in found} == {"Dr. Wall": 4, "Dr. Waller": 1}
+
+
 async def test_the_chunks_beside_one_that_fails_are_read(reading: Read) -> None:
     lines = [f"Ann: I bought lamp number {n} in Oslo, a fine one with a shade of green glass." for n in range(12)]
     failing = [True]

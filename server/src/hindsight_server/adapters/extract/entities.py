@@ -78,8 +78,10 @@ _AFTER_PERSON = re.compile(
 )
 _BEFORE_PLACE = re.compile(r"\b(?:in|through|across|near|around|visit(?:ed|ing)?) $")
 _FOLLOWS_NAME = re.compile(
-    r"(?:['’]s|(?: ?[^\w\s,.!?;:'’]+)? (?:is|was|has|had|and|will|got|came|went|just|sent|made|found"
-    r"|left|ran|took|gave|knew|saw|spoke|met|brought|bought|sold|paid|kept|lost|won|sat|ate|forgot|began|grew|heard|held"
+    r"(?:(?: ?[^\w\s,.!?;:'’]+)?['’]s|(?: ?[^\w\s,.!?;:'’]+)? (?:is|was|has|had|and|will|got|came|went|just|sent|made"
+    r"|found|left|ran|took|gave|knew|saw|spoke|met|brought|bought|sold|paid|kept|lost|won|sat|ate|forgot|began|grew|heard|held"
+    r"|lit|led|fled|flew|fought|rode|sang|slept|stole|stood|swore|thought|woke|drank|dug|fed|quit|wept|lent|hid|hung"
+    r"|read|knelt|forgave|shook|tore|understood|overheard"
     r"|rang|spent|swam|threw|wore|drew|chose|caught|built|put|can|could|would|should|might|must|never|always|also"
     r"|\w{2,}(?:ed|s)"
     rf"|{_SAYS}))\b|, "
