@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.values import from_json, to_json
+from hindsight_server.domain.errors import StaleDocument
 from hindsight_server.domain.forgetting import chunk_starts
 from hindsight_server.domain.ids import content_hash
 from hindsight_server.domain.model import ExtractedFact, UpdateMode
@@ -52,6 +53,11 @@ class Replacing:
     before: StoredDocument
     left: list[StoredChunk]
     restamps: bool
+
+
+def stale(document: DocumentWrite) -> StaleDocument:
+    """The error of a write that was prepared for what its document does not hold any more."""
+    return StaleDocument(f"Document '{document.document_id}' changed while it was being retained; retain it again.")
 
 
 def after_part(before: StoredDocument | None, document: DocumentWrite, part: int) -> StoredDocument:

@@ -22,7 +22,7 @@ from hindsight_server.adapters.sqlite.operations import (
     insert_operation,
     note_result,
 )
-from hindsight_server.adapters.sqlite.queries import all_rows, column, one_row, scalar
+from hindsight_server.adapters.sqlite.queries import all_rows, column, one_row
 from hindsight_server.adapters.sqlite.replacing import (
     Place,
     Replacing,
@@ -34,6 +34,7 @@ from hindsight_server.adapters.sqlite.replacing import (
     is_same,
     place_of,
     replacements_in,
+    stale,
     stamps,
 )
 from hindsight_server.adapters.sqlite.scoping import rescope
@@ -41,7 +42,7 @@ from hindsight_server.adapters.sqlite.security import write_defence
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, from_micros, to_json
-from hindsight_server.domain.errors import Conflict, NotFound, StaleDocument
+from hindsight_server.domain.errors import Conflict, NotFound
 from hindsight_server.domain.ids import chunk_id
 from hindsight_server.domain.model import FactState, UpdateMode
 from hindsight_server.ports.records import DocumentWrite, Operation, RetainResult, RetainWrite
@@ -85,16 +86,17 @@ def _check_bank(connection: apsw.Connection, bank_id: str, created_at: datetime)
 
 def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) -> RetainResult:
     """Replace what a job left pending. Documents replaced or deleted since stay as they are."""
-    job = get_operation(connection, write.bank_id, operation_id)
-    if job is None:
+    # Not read whole: its payload lists all that is to be done, and this is one of many writes.
+    found = one_row(connection, "operations.state", (write.bank_id, operation_id))
+    if found is None:
         raise NotFound(f"Operation '{operation_id}' not found in bank '{write.bank_id}'; nothing was stored.")
-    if job.status == "cancelled":
+    status, attempts, listed = found
+    if status == "cancelled":
         raise Conflict(f"Operation '{operation_id}' was cancelled; nothing was stored.")
-    if job.status == "completed":
-        return RetainResult(replayed=True, operation=job)
+    if status == "completed":
+        return RetainResult(replayed=True, operation=get_operation(connection, write.bank_id, operation_id))
     session = BankSession(connection, write.bank_id, write.now)
     delete_facts(session, pending_facts(connection, write, operation_id))
-    listed = scalar(connection, "operations.documents", (write.bank_id, operation_id))
     written = {document.document_id for document in write.documents}
     left = _parts_of(session, written.intersection(from_json(listed)), operation_id)
     documents = _DocumentWriter(session)
@@ -106,7 +108,7 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
         elif parts:
             part, first_turn, text = parts.pop(0)
             if text != waited_text(document):
-                raise _stale(document)
+                raise stale(document)
             documents.rewrite(document, part, first_turn)
             rewrite_text(session, document, part)
         else:
@@ -118,6 +120,7 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
         connection.execute(sql("documents.operation_done"), (write.bank_id, operation_id))
     session.save(documents=bool(stored))
     result = None if write.operation is None else write.operation.result
+    job = Operation(bank_id=write.bank_id, operation_id=operation_id, type="", status=status, attempts=attempts)
     if write.goes_on:
         note_result(connection, write.operation or job, result, write.now)
         return RetainResult(fact_ids=_fact_ids(stored))
@@ -147,11 +150,7 @@ def _check_expected(document: DocumentWrite, stored: StoredDocument | None) -> N
     if expected is None or document.mode is UpdateMode.APPEND:
         return
     if stored is None or stored.content_hash != expected:
-        raise _stale(document)
-
-
-def _stale(document: DocumentWrite) -> StaleDocument:
-    return StaleDocument(f"Document '{document.document_id}' changed while it was being retained; retain it again.")
+        raise stale(document)
 
 
 class _DocumentWriter:
@@ -288,7 +287,7 @@ class _DocumentWriter:
             if available[wanted.content_hash]:
                 kept[wanted.index] = available[wanted.content_hash].pop(0)
             elif wanted.content_hash in document.kept_hashes - seen:
-                raise _stale(document)
+                raise stale(document)
             seen.add(wanted.content_hash)
         staying = {chunk.chunk_id for chunk in kept.values()}
         if drops:

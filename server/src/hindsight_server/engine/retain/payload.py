@@ -13,15 +13,26 @@ from hindsight_server.engine.retain.source import from_source
 from hindsight_server.ports.extractor import ExtractionOptions
 from hindsight_server.ports.records import DocumentPart
 
-_VERSION = 2
+_VERSION = 3
 
 
 def to_payload(parts: Sequence[Part]) -> dict[str, Any]:
     """What a worker needs to extract the same chunks again, whatever the bank's settings are by then.
 
     The words are not in it: they wait in their documents, so that whatever is forgotten there is forgotten here too.
+    Options that parts share are written once.
     """
-    return {"version": _VERSION, "parts": [_part_to_json(part) for part in parts]}
+    places: dict[ExtractionOptions, int] = {}
+    listed = [
+        {
+            "document_id": part.checked.item.document_id,
+            "mode": part.mode.value,
+            "options": places.setdefault(part.options, len(places)),
+            "stored_hashes": list(part.stored_hashes),
+        }
+        for part in parts
+    ]
+    return {"version": _VERSION, "options": [asdict(options) for options in places], "parts": listed}
 
 
 def from_payload(payload: Mapping[str, Any], waiting: Sequence[tuple[str, DocumentPart]]) -> list[Part]:
@@ -35,8 +46,9 @@ def from_payload(payload: Mapping[str, Any], waiting: Sequence[tuple[str, Docume
     texts: defaultdict[str, deque[DocumentPart]] = defaultdict(deque)
     for document_id, text in waiting:
         texts[document_id].append(text)
+    shared = [ExtractionOptions(**options) for options in payload.get("options", ())]
     return [
-        _part_from_json(part, texts[part["document_id"]].popleft())
+        _part_from_json(part, texts[part["document_id"]].popleft(), shared)
         for part in payload["parts"]
         if texts[part["document_id"]]
     ]
@@ -66,23 +78,16 @@ def documents_to_repair(payload: Mapping[str, Any]) -> list[str]:
 
 
 def _check_version(payload: Mapping[str, Any]) -> None:
-    if payload.get("version") not in (1, _VERSION):  # the first one also held the words
+    # The first one also held the words, and both repeated the options in each part.
+    if payload.get("version") not in (1, 2, _VERSION):
         raise ValueError(f"a job of version {payload.get('version')!r}; this server knows version {_VERSION}")
 
 
-def _part_to_json(part: Part) -> dict[str, Any]:
-    return {
-        "document_id": part.checked.item.document_id,
-        "mode": part.mode.value,
-        "options": asdict(part.options),
-        "stored_hashes": list(part.stored_hashes),
-    }
-
-
-def _part_from_json(value: Mapping[str, Any], held: DocumentPart) -> Part:
+def _part_from_json(value: Mapping[str, Any], held: DocumentPart, shared: Sequence[ExtractionOptions]) -> Part:
+    options = value["options"]
     return Part(
         from_source(held.text, value["document_id"], held.source),
-        ExtractionOptions(**value["options"]),
+        shared[options] if isinstance(options, int) else ExtractionOptions(**options),
         UpdateMode(value["mode"]),
         tuple(value["stored_hashes"]),
     )

@@ -10,6 +10,9 @@ SELECT bank_id, operation_id, type, status, fingerprint, payload, result, error,
 FROM operations
 WHERE bank_id = ? AND operation_id = ?
 
+-- name: state
+SELECT status, attempts, documents FROM operations WHERE bank_id = ? AND operation_id = ?
+
 -- name: documents
 SELECT documents FROM operations WHERE bank_id = ? AND operation_id = ?
 
