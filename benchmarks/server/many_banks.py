@@ -1,7 +1,7 @@
 """Many small banks: memory within the configured cache, and recall as quick as in one bank.
 
-    python benchmarks/server/banks.py
-    python benchmarks/server/banks.py --banks 1000 --facts 100 --cache-mb 16 --cache-mb 512
+    python benchmarks/server/many_banks.py
+    python benchmarks/server/many_banks.py --banks 1000 --facts 100 --cache-mb 16 --cache-mb 512
 
 Fills the banks of a fresh server, then recalls from one bank again and again and from random ones, for each size of the
 cache, each time in a server that has just been started on the same folder.
