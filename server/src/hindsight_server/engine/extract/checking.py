@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC
 from functools import cached_property
 
+from hindsight_server.domain.attachments import says_nothing
 from hindsight_server.domain.grounding import Evidence, Ordinary, content_words, fold
 from hindsight_server.domain.grounding_times import (
     as_claimed,
@@ -176,7 +177,7 @@ class PassageCheck:
         line = self._passage.lines[at]
         if self._ordered[at]:
             return Dropped("orders", fact.what)
-        if not _says_something(fact.what):
+        if not _says_something(fact.what) or says_nothing(fact.what, self._source.item.attachments):
             return Dropped("empty", fact.what)
         problem = self._problem(fact.what, at, fact.entities, checked) or self._wrong_speaker(fact, line)
         if problem is None and fact.who and self._missing_name(fact.who, fact.entities, checked) is not None:

@@ -6,6 +6,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from hindsight_server.domain.attachments import Region, regions
+from hindsight_server.domain.attachments import shown as without_marks
 from hindsight_server.domain.forgetting import chunk_starts
 from hindsight_server.domain.model import Extraction, RetainItem, Turn
 
@@ -15,7 +17,10 @@ _LEAST_CHARS = 200  # a passage of fewer is not split any more
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A turn as far as it lies in the chunk; `start` and `end` are where that stands in the item's text."""
+    """A turn as far as it lies in the chunk; `start` and `end` are where that stands in the item's text.
+
+    Its text is as people read it: an attachment's placeholder stands for its token.
+    """
 
     turn: Turn
     text: str
@@ -61,16 +66,18 @@ def passages(item: RetainItem, extraction: Extraction, wanted: frozenset[int], b
     Args:
         before: what was said before the item.
     """
+    known = {one.attachment_id: one for one in item.attachments}
     starts = chunk_starts(item.content, [chunk.text for chunk in extraction.chunks])
     made = []
     for chunk, start in zip(extraction.chunks, starts, strict=True):
         if chunk.index not in wanted:
             continue
-        lines = tuple(_lines(item.content, extraction.turns, chunk.first_turn, (start, start + len(chunk.text))))
+        lines = tuple(_lines(item, extraction.turns, chunk.first_turn, (start, start + len(chunk.text))))
         if lines:
             first = lines[0].start <= extraction.turns[0].start
             told = before if first else _said_before(item, extraction.turns, lines[0], start)
-            made.append(Passage(chunk.index, lines, told))
+            lines = tuple(replace(line, text=without_marks(line.text, known)) for line in lines)
+            made.append(Passage(chunk.index, lines, without_marks(told, known)))
     return made
 
 
@@ -82,26 +89,36 @@ def shown(line: Line) -> str:
     return f"{who}{when}: {line.text}" if who or when else line.text
 
 
-def _lines(content: str, turns: Sequence[Turn], first: int, span: tuple[int, int]) -> list[Line]:
+def _lines(item: RetainItem, turns: Sequence[Turn], first: int, span: tuple[int, int]) -> list[Line]:
     start, end = span
+    places = regions(item.content) if item.attachments else []
     lines = []
     for turn in turns[max(0, first - 1) :]:
         if turn.start >= end:
             break
-        line = _inside(content, turn, start, end)
+        line = _inside(item.content, turn, start, end, places)
         if line is not None and line.text.strip():
             lines.append(line)
     return lines
 
 
-def _inside(content: str, turn: Turn, start: int, end: int) -> Line | None:
-    """The words of a turn that lie in a stretch; those of a JSON string belong whole to where it begins."""
+def _inside(content: str, turn: Turn, start: int, end: int, places: Sequence[Region]) -> Line | None:
+    """The words of a turn that lie in a stretch, with what was read from its attachments; those of a JSON string
+    belong whole to where it begins."""
     offset = turn.end - len(turn.text)
-    if content[offset : turn.end] != turn.text:
+    held = [place.end for place in places if offset <= place.start < turn.end]
+    stop = max([turn.end, *held])
+    told = content[offset:stop]
+    if not told.startswith(turn.text) and not (held and _is_blanked(told, turn.text)):
         return Line(turn, turn.text, turn.start, turn.end) if start <= turn.start < end else None
     first, last = max(0, start - offset), max(0, end - offset)
     begins = turn.start if not first else offset + first
-    return Line(turn, turn.text[first:last], begins, min(turn.end, offset + last))
+    return Line(turn, told[first:last], begins, max(begins, min(turn.end, offset + last)))
+
+
+def _is_blanked(told: str, text: str) -> bool:
+    """Whether a text is another one with blanks in the place of what was read from attachments."""
+    return all(sign in (" ", real) for real, sign in zip(told, text, strict=False))
 
 
 def _said_before(item: RetainItem, turns: Sequence[Turn], first: Line, start: int) -> str:
