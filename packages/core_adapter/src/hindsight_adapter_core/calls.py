@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from .clients import is_real_client
@@ -154,15 +155,24 @@ async def call_recall(client: Any, call: RecallCall) -> Any:
 
 async def _post_recall(client: Any, call: RecallCall, arguments: dict[str, Any]) -> Any:
     # The convenience method knows the API's own fields only; an extension travels in a request of our own shape.
+    include: dict[str, Any] = {"entities": {} if call.include_entities else None}
+    request = _extended_request().from_dict({**arguments, "include": include})
+    request._extension = {"time_filter": call.time_filter}
+    return await client.memory.recall_memories(call.bank_id, request, _request_timeout=client._timeout)
+
+
+@cache
+def _extended_request() -> Any:
+    # Made once: making the class takes as long as the rest of a search does here.
     from hindsight_client_api.models.recall_request import RecallRequest
 
     class ExtendedRequest(RecallRequest):
-        def to_dict(self) -> dict[str, Any]:
-            return {**super().to_dict(), "time_filter": call.time_filter}
+        _extension: dict[str, Any] | None = None
 
-    include: dict[str, Any] = {"entities": {} if call.include_entities else None}
-    request = ExtendedRequest.from_dict({**arguments, "include": include})
-    return await client.memory.recall_memories(call.bank_id, request, _request_timeout=client._timeout)
+        def to_dict(self) -> dict[str, Any]:
+            return {**super().to_dict(), **(self._extension or {})}
+
+    return ExtendedRequest
 
 
 async def call_reflect(client: Any, call: ReflectCall) -> Any:
