@@ -34,7 +34,7 @@ SHUTDOWN_SECONDS = 10
 # A retain makes some hundred containers an item and almost no cycles: looking for those every 700 costs it 6 %.
 _GARBAGE_THRESHOLD = 20_000
 # So long, who asks whether the server works has the interpreter for himself.
-_PROBED_FIRST_SECONDS = 0.05
+_PROBED_FIRST_SECONDS = 0.02
 
 
 def run(*, host: str | None, port: int | None, data_dir: str | None, log_level: str | None) -> None:
