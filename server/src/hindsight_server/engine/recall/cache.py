@@ -65,7 +65,8 @@ _NOTHING = Postings(-1, 0, _NO_ROWS, _NO_COUNTS)
 
 @dataclass(slots=True)
 class Warm:
-    """What is kept of one bank: its newest view, posting lists, token vectors, facts of the newest version, settings.
+    """What is kept of one bank: its newest view, posting lists, token vectors, words of questions, facts of the newest
+    version, settings.
 
     `lock` guards making the next view.
     """
@@ -74,6 +75,7 @@ class Warm:
     view: BankView | None = None
     postings: OrderedDict[str, Postings] = field(default_factory=OrderedDict)
     vectors: OrderedDict[tuple[str, int], Int8Array] = field(default_factory=OrderedDict)
+    questions: OrderedDict[int, frozenset[str]] = field(default_factory=OrderedDict)
     facts: OrderedDict[int, Fact] = field(default_factory=OrderedDict)
     config: Mapping[str, Any] = field(default_factory=dict)
     posting_bytes: int = 0
@@ -84,10 +86,17 @@ class Warm:
         kept = _BANK_BYTES + self.posting_bytes + self.vector_bytes + _FACT_BYTES * len(self.facts)
         return kept + (_view_bytes(self.view) if self.view else 0)
 
+    def remember(self, questions: Mapping[int, frozenset[str]]) -> None:
+        """Keep the words of questions, by `seq`, as many as of facts."""
+        self.questions.update(questions)
+        while len(self.questions) > _MOST_FACTS:
+            self.questions.popitem(last=False)
+
     def forget(self) -> None:
         """Drop what is numbered by rows of a view that is gone."""
         self.postings.clear()
         self.vectors.clear()
+        self.questions.clear()
         self.facts.clear()
         self.posting_bytes = self.vector_bytes = 0
 

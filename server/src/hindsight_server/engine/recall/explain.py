@@ -14,7 +14,7 @@ from hindsight_server.engine.recall.cache import ViewCache
 from hindsight_server.engine.recall.features import FIRST, SECOND
 from hindsight_server.engine.recall.model import shortfall
 from hindsight_server.engine.recall.ranking import FirstPass
-from hindsight_server.engine.recall.reranking import Ranked, boosts
+from hindsight_server.engine.recall.reranking import Ranked
 from hindsight_server.engine.recall.run import Run
 from hindsight_server.engine.recall.selection import Selection
 from hindsight_server.engine.recall.types import (
@@ -104,7 +104,7 @@ def _explained(
     own = ranked.places[:_EXPLAINED]
     features, first_scores = ranked.features[own], first.scores[own].tolist()
     adds = features * ranked.weights
-    added = {name: values.tolist() for name, values in boosts(view, rows, run.question.now.timestamp()).items()}
+    added = {name: values[own].tolist() for name, values in ranked.boosts.items()}
     brought = _brought(first.reports, rows.tolist())
     reasons = {int(place): why for why, places in selection.left_out.items() for place in places if place < _EXPLAINED}
     lifted = set(ranked.exact.tolist())
@@ -161,6 +161,11 @@ def _notes(run: Run, reports: Sequence[ArmReport], first: FirstPass) -> tuple[st
             notes.append(f"The {report.name} arm was left out ({report.status.value}): {report.detail}.")
     if run.query.trace and run.question.asks_for_many and run.scope.session is not None:
         notes.append("The question asks for several things, so the first places are spread over sessions.")
+    if run.query.trace and first.repeats is not None:
+        notes.append(
+            f"Stored questions that only repeat this one: {len(first.repeats.dropped) + len(first.repeats.kept)}. They"
+            " count as one, and go beneath what may answer it."
+        )
     if run.query.trace and first.skipped_terms:
         notes.append(f"In more than half the bank, therefore not searched: {', '.join(first.skipped_terms)}.")
     return tuple(notes)

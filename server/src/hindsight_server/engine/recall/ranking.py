@@ -26,6 +26,7 @@ from hindsight_server.engine.recall.features import Evidence, Scaled, first_feat
 from hindsight_server.engine.recall.lexical import WordScores, word_scores
 from hindsight_server.engine.recall.model import Weights
 from hindsight_server.engine.recall.question import Question
+from hindsight_server.engine.recall.repeats import Repeats
 from hindsight_server.engine.recall.scope import Scope
 from hindsight_server.engine.recall.semantic import MeaningScores, meaning_scores
 from hindsight_server.engine.recall.types import ArmStatus, Budget, MinScores
@@ -52,7 +53,8 @@ LIMITS: Mapping[Budget, Limits] = {
 class Inputs:
     """What was gathered for a ranking; an arm whose inputs could not be had is named in `missing` with the reason.
 
-    `space` is that of the question's script; to those in `crossed` the question came from another one only.
+    `space` is that of the question's script; to those in `crossed` the question came from another one only. `repeats`
+    are stored questions that only repeat it.
     """
 
     scope: Scope
@@ -68,6 +70,7 @@ class Inputs:
     missing: Mapping[str, tuple[ArmStatus, str]] = field(default_factory=dict)
     space: str | None = None
     crossed: frozenset[str] = frozenset()
+    repeats: Repeats | None = None
 
     def foreign(self) -> Int32Array | None:
         """Rows in another script than the question's; None when that is not known, or there are none."""
@@ -96,6 +99,7 @@ class FirstPass:
         exact: rows of the exact arm, and those whose text has yet to be looked at.
         cosine: of the candidates, NaN without a vector; None when the semantic arm did not run.
         rarity: inverse document frequencies of the terms.
+        repeats: stored questions that only repeat this one.
     """
 
     rows: Int32Array
@@ -107,6 +111,7 @@ class FirstPass:
     cosine: Float32Array | None
     rarity: Mapping[str, float]
     skipped_terms: tuple[str, ...] = ()
+    repeats: Repeats | None = None
 
 
 def first_pass(inputs: Inputs) -> FirstPass:
@@ -131,6 +136,8 @@ def _bringing(report: ArmReport, rows: Int32Array) -> ArmReport:
 def _ranked(search: _Search, reports: Sequence[ArmReport]) -> FirstPass:
     inputs = search.inputs
     rows = np.unique(np.concatenate([report.hits.rows for report in reports])).astype(np.int32)
+    if inputs.repeats is not None:
+        rows = inputs.repeats.candidates(rows, search.exact.sure)
     times = closeness(inputs.scope.view, rows, search.spans) if search.spans else None
     features = first_features(inputs.scope, search.evidence(), search.scaled, rows, times)
     scores = features @ inputs.weights.first
@@ -145,6 +152,7 @@ def _ranked(search: _Search, reports: Sequence[ArmReport]) -> FirstPass:
         cosine=None if search.meaning is None else search.meaning.cosine[rows[order]],
         rarity=search.words.rarity if search.words else {},
         skipped_terms=search.words.skipped if search.words else (),
+        repeats=inputs.repeats,
     )
 
 
@@ -167,7 +175,7 @@ class _Search:
         semantic = self._arm("semantic", self._semantic, None if self.inputs.vectors else "the bank has no vectors")
         keyword = self._arm("keyword", self._keyword, None if question.terms else "the question holds no search term")
         self.scaled = Scaled(self._scope, self.words, self.meaning, self.inputs.foreign())
-        self._scan = self.scaled.joined(self.inputs.weights.scan)
+        self._scan = self._without_repeats(self.scaled.joined(self.inputs.weights.scan))
         return [
             self._arm("exact", self._exact, None if spells_out(question) else "the question spells nothing out"),
             semantic,
@@ -188,20 +196,30 @@ class _Search:
             return ArmReport(name, missing[0], detail=missing[1])
         return skipped(name, unneeded) if unneeded else run_arm(name, search, until=self.inputs.until)
 
+    def _without_repeats(self, scores: Float32Array, instead: float = 0.0) -> Float32Array:
+        """Scores in which stored questions that only repeat this one take nobody's place."""
+        repeats = self.inputs.repeats
+        if repeats is None:
+            return scores
+        scores = scores.copy()
+        scores[repeats.barred()] = instead
+        return scores
+
     def _semantic(self) -> Hits:
         meaning = meaning_scores(self._scope, self.inputs.vectors, self.inputs.crossed)
         floor = self.inputs.min_scores.semantic
         ranked = (
             meaning.scaled if floor is None else np.where(meaning.cosine >= floor_of(floor), meaning.scaled, np.nan)
         )
-        hits = best(ranked, self.inputs.limits.arm, floor=-np.inf)
+        hits = best(self._without_repeats(ranked, np.nan), self.inputs.limits.arm, floor=-np.inf)
         self.meaning = meaning
         return Hits(hits.rows, meaning.cosine[hits.rows])
 
     def _keyword(self) -> Hits:
         words = word_scores(self._scope, {term: self.inputs.postings[term] for term in self.inputs.question.terms})
         floor = self.inputs.min_scores.keyword
-        hits = best(words.turn, self.inputs.limits.arm, None if floor is None else max(floor, 1e-9))
+        scores = self._without_repeats(words.turn)
+        hits = best(scores, self.inputs.limits.arm, None if floor is None else max(floor, 1e-9))
         self.words = words
         return hits
 

@@ -25,6 +25,7 @@ from hindsight_server.engine.recall.gather import Gathered, Gatherer, guarded
 from hindsight_server.engine.recall.model import load_weights
 from hindsight_server.engine.recall.question import parse
 from hindsight_server.engine.recall.ranking import FirstPass, Inputs, first_pass
+from hindsight_server.engine.recall.repeats import RepeatFinder
 from hindsight_server.engine.recall.reranking import (
     Compared,
     QueryWords,
@@ -90,6 +91,7 @@ class Recaller:
         self._crossing = Crossing(store, embedder, self._cache)
         self._gatherer = Gatherer(store, embedder, analyzer, self._cache)
         self._events = EventFinder(self._cache, analyzer)
+        self._repeats = RepeatFinder(self._cache, analyzer)
         self._weights = load_weights(settings.weights)
         weights_file = settings.weights.name if settings.weights else "weights.json"
         self._results = ResultBuilder(self._cache, store, analyzer, weights_file)
@@ -144,8 +146,10 @@ class Recaller:
         run.question = await self._events.resolve(run)
         run.lap("view")
         gathered = await self._gatherer.gather(bank_id, warm, view, run.question, run.until, strict=not repeated)
+        finding = self._repeats.find(bank_id, warm, scope, question.text, gathered.postings)
+        repeats, _ = await guarded("repeats", finding, run.until)
         run.lap("gather")
-        inputs = self._inputs(run, gathered)
+        inputs = replace(self._inputs(run, gathered), repeats=repeats)
         first = first_pass(inputs) if len(view) < _RANKED_INLINE else await asyncio.to_thread(first_pass, inputs)
         first = await with_causes(self._store, run, first)
         run.lap("search")

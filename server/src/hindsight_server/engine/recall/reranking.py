@@ -56,6 +56,7 @@ class Ranked:
         features: of the candidates in the order of the first pass; as many columns as there are weights.
         weights: of these features.
         exact: rows that go before all others.
+        boosts: what was added to the score of each candidate, in the order of the first pass.
         report: how the comparison went.
     """
 
@@ -66,6 +67,7 @@ class Ranked:
     features: Float32Array
     weights: Float32Array
     exact: Int32Array
+    boosts: Mapping[str, Float32Array] = field(default_factory=dict)
     report: ArmReport = field(default_factory=lambda: skipped("reranker", "not wanted"))
 
 
@@ -133,15 +135,16 @@ def final_order(
     """
     reranker = None
     added = boosts(view, first.rows, now)
-    boost = added["recency"] + added["proof"]
-    features, used = first.features, weights.first
-    if compared is None:
-        probability = weights.first_probability(shortfall(features, used) + boost)
-    else:
-        features, used = with_second(first, compared), weights.second
-        probability = weights.second_probability(shortfall(features, used) + boost)
+    features, used, probable = first.features, weights.first, weights.first_probability
+    if compared is not None:
+        features, used, probable = with_second(first, compared), weights.second, weights.second_probability
         own = compared.similarity.own
         reranker = np.where(np.isnan(own), np.float32(np.nan), weights.reranker(without_nan(own)))
+    points = shortfall(features, used) + (added["recency"] + added["proof"])
+    if first.repeats is not None:
+        added["repeated"] = first.repeats.demotions(first.rows, points, view.fold[first.rows])
+        points += added["repeated"]
+    probability = probable(points)
     final = (EXACT_FROM * probability).astype(np.float32)
     if len(exact):
         lifted = EXACT_FROM + (1 - EXACT_FROM) * probability
@@ -155,6 +158,7 @@ def final_order(
         features=features,
         weights=used,
         exact=exact,
+        boosts=added,
     )
 
 
