@@ -59,3 +59,32 @@ def test_loopback_needs_none(host: str) -> None:
 
 def test_the_key_is_never_shown() -> None:
     assert "s3cret" not in repr(Settings(api_key="s3cret"))
+
+
+@pytest.mark.feature("O7")
+@pytest.mark.parametrize(
+    ("name", "value", "part"),
+    [
+        ("URL", "http://hooks.example@10.0.0.1/hidden", "must not hold a user name"),
+        ("URL", "http://10.0.0.1/hidden", "WEBHOOK_ALLOWED_HOSTS"),
+        ("EVENT_TYPES", "retain.completed, hidden", "there are retain.completed"),
+        ("SECRET", "hidden" * 100, "at most 512"),
+        ("ALLOWED_HOSTS", "http://hidden", "no host name, address or network"),
+        ("ALLOWED_HOSTS", "[1]", "JSON list"),
+        ("EXPOSE_RESPONSE_BODY", "perhaps", "true or false"),
+    ],
+)
+def test_webhooks_that_can_not_be_used_end_the_start(name: str, value: str, part: str) -> None:
+    with pytest.raises(SettingsError, match=f"HINDSIGHT_API_WEBHOOK_{name} .*{part}") as refused:
+        Settings.from_environment({f"HINDSIGHT_API_WEBHOOK_{name}": value})
+    assert "hidden" not in str(refused.value) or name == "ALLOWED_HOSTS"
+
+
+@pytest.mark.feature("O7")
+def test_lists_of_webhooks_have_commas_or_are_json() -> None:
+    given = {"WEBHOOK_ALLOWED_HOSTS": '["10.0.0.0/8", "hooks.internal"]', "WEBHOOK_URL": "http://10.1.2.3/hidden"}
+    given |= {"WEBHOOK_EVENT_TYPES": "retain.completed,,memory_defense.triggered", "WEBHOOK_SECRET": "hidden"}
+    settings = Settings.from_environment({f"HINDSIGHT_API_{name}": value for name, value in given.items()})
+    assert settings.webhooks.types() == ("retain.completed", "memory_defense.triggered")
+    assert settings.webhooks.url == "http://10.1.2.3/hidden"
+    assert "hidden" not in repr(settings)

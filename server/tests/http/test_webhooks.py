@@ -19,6 +19,7 @@ from hindsight_server.testing.process import ServerProcess
 from hindsight_server.testing.webhook_receiver import Received, Reply, WebhookReceiver
 
 from .conftest import Api
+from .test_forgotten_words import archive, in_files
 
 pytestmark = pytest.mark.feature("O7")
 
@@ -234,6 +235,52 @@ def test_memory_defence_and_consolidation_are_told_of(own: Api, bank: str, recei
     assert "ann@example.org" not in json.dumps(came)
     assert came["consolidation.completed"]["status"] == "completed"
     assert came["consolidation.completed"]["data"]["memories_processed"] == 1
+
+
+@pytest.mark.feature("R17")
+def test_what_was_forgotten_is_in_no_delivery(
+    own: Api, server: ServerProcess, bank: str, receiver: WebhookReceiver
+) -> None:
+    receiver.reply = lambda received: Reply(body=b"noted: the zorblequat of vrimblewick")
+    made = register(own, bank, receiver.url)
+    other = register(own, bank, "http://127.0.0.1:9/")
+    item = {"content": "Ann: The zorblequat is in Oslo.", "document_id": "d", "tags": ["zorblequat"]}
+    own.retain(bank, item, {"content": "Bob: I live in Bergen.", "document_id": "e"})
+    assert "zorblequat" in json.dumps([one["last_response_body"] for one in ended(own, bank, made, 2)])
+    ended(own, bank, other, 2)
+    words = ("zorblequat", "vrimblewick")
+    assert in_files(server.folder, words) == set(words)
+    assert own.bank("POST", bank, "/memories/forget", {"document_ids": ["d"]}).status == 200
+    assert in_files(server.folder, words) == set()
+    assert {one["status"] for one in deliveries(own, bank, other)} == {"pending"}
+    assert own.bank("DELETE", bank).status == 200
+    assert own.bank("GET", bank, f"/webhooks/{made['id']}/deliveries").status == 404
+
+
+def test_webhooks_are_in_no_archive_and_in_no_clone(own: Api, bank: str, receiver: WebhookReceiver) -> None:
+    register(own, bank, f"{receiver.url}/of-this-bank", secret=SECRET)
+    own.retain(bank, "Ann: I moved to Oslo.")
+    receiver.wait_for(1)
+    held = archive(own, bank)
+    assert "Oslo" in held
+    assert not [word for word in (SECRET, "of-this-bank", "webhook") if word in held]
+    job = own.bank("POST", bank, f"/clone?target_bank_id={bank}-copy").body["operation_id"]
+    for _ in range(200):
+        if own.bank("GET", bank, f"/operations/{job}").body["status"] == "completed":
+            break
+        time.sleep(0.05)
+    copied = own.bank("GET", f"{bank}-copy", "/webhooks")
+    assert (copied.status, copied.body["items"]) == (200, [])
+    assert len(receiver.received()) == 1, "a copy tells nobody of its documents"
+
+
+def test_attempts_are_counted(own: Api, bank: str, receiver: WebhookReceiver) -> None:
+    made = register(own, bank, receiver.url)
+    own.retain(bank, "Ann: I moved to Oslo.")
+    ended(own, bank, made)
+    assert (
+        'hindsight_webhook_attempts_total{event="retain.completed",outcome="completed"}' in own("GET", "/metrics").body
+    )
 
 
 # what goes wrong

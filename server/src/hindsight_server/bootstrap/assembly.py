@@ -120,7 +120,7 @@ def _core(settings: Settings, outside: Outside) -> _Core:
     jobs = JobRunner(store, clock, options=_job_options(settings))
     attaching = make_attaching(settings.files, outside, defender)
     transfers = _transfers(outside, indexer, jobs, defender, attaching)
-    webhooks = make_webhooks(settings.webhooks, store, clock)
+    webhooks = make_webhooks(settings.webhooks, store, clock, outside.metrics)
     on_forget = _on_forget(transfers, outside.request_log, attaching.keeper, webhooks)
     base = Base(
         settings=settings,

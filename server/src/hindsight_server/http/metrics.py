@@ -37,6 +37,7 @@ class Metrics:
         self._degraded: Counter[str] = Counter()
         self._documents: Counter[str] = Counter()
         self._defended: Counter[tuple[str, str]] = Counter()
+        self._told: Counter[tuple[str, str]] = Counter()
         self._reflect: Counter[str] = Counter()
         self._tool_calls: Counter[str] = Counter()
         self._model_calls = 0
@@ -80,6 +81,10 @@ class Metrics:
         """Count a decision of memory defence."""
         self._defended[detector, action] += 1
 
+    def told(self, event_type: str, outcome: str) -> None:
+        """Count an attempt to tell a webhook."""
+        self._told[event_type, outcome] += 1
+
     @property
     def uptime_seconds(self) -> float:
         return time.time() - self.started
@@ -101,6 +106,9 @@ class Metrics:
         lines.append("# TYPE hindsight_memory_defense_total counter")
         for (detector, action), count in sorted(self._defended.items()):
             lines.append(f'hindsight_memory_defense_total{{detector="{detector}",action="{action}"}} {count}')
+        lines.append("# TYPE hindsight_webhook_attempts_total counter")
+        for (event, outcome), count in sorted(self._told.items()):
+            lines.append(f'hindsight_webhook_attempts_total{{event="{event}",outcome="{outcome}"}} {count}')
         lines += self._reflects()
         lines += self.language.lines()
         times = os.times()

@@ -10,6 +10,7 @@ Example:
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -50,17 +51,22 @@ class Reply:
 class WebhookReceiver:
     """Records what it is sent, on a free loopback port.
 
+    Args:
+        tls: answers with its certificate; None speaks without TLS.
+
     Attributes:
         reply: makes the answer to a request; at first an empty 200 for each.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.reply: Callable[[Received], Reply] = lambda received: Reply()
         self._received: list[Received] = []
         self._more = threading.Condition()
         self._ending = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self.port = int(self._server.server_address[1])
         self.url = f"http://127.0.0.1:{self.port}/hook"

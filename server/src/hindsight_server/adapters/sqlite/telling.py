@@ -70,12 +70,12 @@ def finish_operation(
 ) -> None:
     """See `Store.finish_operation`; of a job that failed for good is told, too."""
     operations.finish_operation(connection, operation, outcome, now)
-    if outcome.status != FAILED or not connection.changes():
+    if outcome.status not in (COMPLETED, FAILED) or not connection.changes():
         return
     teller, result = Teller(connection, operation.bank_id, now, everywhere), outcome.result or {}
     if operation.type == CONSOLIDATION:
-        _tell_consolidated(teller, operation, result, FAILED)
-    elif operation.type == _RETAIN:
+        _tell_consolidated(teller, operation, result, outcome.status)
+    elif operation.type == _RETAIN and outcome.status == FAILED:
         operation_id = operation.operation_id
         teller.tell(
             RETAIN_COMPLETED,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn
 from urllib.parse import SplitResult, urlsplit
 
@@ -21,6 +21,8 @@ _LONGEST_URL = 2048
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")  # RFC 4291: the only part of IPv6 that is given to networks
+# Of one protocol or another, or out of use (RFC 6890, RFC 7526); what the standard library says of them changes.
+_SPECIAL = (ipaddress.IPv4Network("192.0.0.0/24"), ipaddress.IPv4Network("192.88.99.0/24"))
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: the IPv4 address is in the last 32 bits
 _PORTS = {"http": 80, "https": 443}
 
@@ -37,7 +39,7 @@ class Target:
     scheme: str
     host: str
     port: int
-    path: str
+    path: str = field(repr=False)
 
     @property
     def secure(self) -> bool:
@@ -98,7 +100,7 @@ def is_public(address: Address) -> bool:
         False
     """
     if isinstance(address, ipaddress.IPv4Address):
-        return address.is_global and not address.is_multicast
+        return address.is_global and not address.is_multicast and not any(address in special for special in _SPECIAL)
     inner = address.ipv4_mapped or address.sixtofour
     if inner is None and address in _NAT64:
         inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)

@@ -18,10 +18,10 @@ from urllib.parse import urlencode
 from hindsight_server import __version__
 from hindsight_server.domain.errors import DeliveryFailed, InvalidInput, NotFound
 from hindsight_server.domain.webhooks.signing import event_headers
-from hindsight_server.domain.webhooks.targets import Allowed, Target, read_target
+from hindsight_server.domain.webhooks.targets import Target, read_target
 from hindsight_server.domain.webhooks.types import RETAIN_COMPLETED, Webhook
 from hindsight_server.engine.jobs import JobOptions, JobRunner, JobWaits
-from hindsight_server.engine.webhooks.webhooks import Everywhere
+from hindsight_server.engine.webhooks.webhooks import WebhookOptions
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.records import Operation
 from hindsight_server.ports.store import Store
@@ -40,29 +40,13 @@ _log = logging.getLogger(__name__)
 
 
 class Deliverer:
-    """Hands deliveries out as jobs and does them.
+    """Hands deliveries out as jobs and does them."""
 
-    Args:
-        everywhere: the receiver of all banks.
-        keep_answers: keep the beginning of what receivers answer.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        caller: Caller,
-        allowed: Allowed,
-        *,
-        everywhere: Everywhere | None = None,
-        keep_answers: bool = False,
-    ) -> None:
+    def __init__(self, store: Store, clock: Clock, caller: Caller, options: WebhookOptions) -> None:
         self._store = store
         self._clock = clock
         self._caller = caller
-        self._allowed = allowed
-        self._everywhere = everywhere
-        self._keep_answers = keep_answers
+        self._options = options
         self._held: dict[str, Delivery] = {}
         self._receivers: dict[str, str] = {}  # of the attempts that are being made
 
@@ -132,7 +116,9 @@ class Deliverer:
         """
         delivery = self._held[job.operation_id]
         try:
-            return await self._attempt(delivery)
+            told = await self._attempt(delivery)
+            self._options.on_attempt(delivery.event_type, "completed")
+            return told
         except NotFound:
             del self._held[job.operation_id]  # with its webhook or bank
             return {}
@@ -146,6 +132,7 @@ class Deliverer:
         if isinstance(problem, _Answered):
             told |= _told(problem.answer)
         gives_up = problem.lasting or delivery.attempts >= MOST_ATTEMPTS
+        self._options.on_attempt(delivery.event_type, "failed" if gives_up else "retried")
         _log.log(
             logging.WARNING if gives_up else logging.INFO,
             "attempt %d to tell a webhook of bank %r of %s (%s) failed, %s: %s",
@@ -175,12 +162,13 @@ class Deliverer:
         """The webhook as it is now. Raises NotFound, DeliveryFailed."""
         if delivery.webhook_id is not None:
             return await self._store.webhook(delivery.bank_id, delivery.webhook_id)
-        if self._everywhere is None:
+        everywhere = self._options.everywhere
+        if everywhere is None:
             raise DeliveryFailed("the settings name no receiver of all banks any more", lasting=True)
         return Webhook(
             webhook_id="",
-            url=self._everywhere.url,
-            secret=self._everywhere.secret,
+            url=everywhere.url,
+            secret=everywhere.secret,
             created_at=delivery.created_at,
             updated_at=delivery.created_at,
         )
@@ -204,20 +192,22 @@ class Deliverer:
             secret=webhook.secret,
             unix_time=int(self._clock.now().timestamp()),
         )
-        ours = {"User-Agent": f"hindsight-server/{__version__}", "Content-Type": "application/json"}
+        ours = {"Content-Type": "application/json"}
+        if "user-agent" not in map(str.lower, config.headers):
+            ours["User-Agent"] = f"hindsight-server/{__version__}"
         return Call(
             target=self._target(webhook),
             method=config.method,
-            headers={**ours, **config.headers, **signed},
+            headers={**config.headers, **ours, **signed},
             body=body,
             timeout_seconds=config.timeout_seconds,
-            keep_body=self._keep_answers,
+            keep_body=self._options.keep_answers,
         )
 
     def _target(self, webhook: Webhook) -> Target:
         """Raises DeliveryFailed for a URL that the settings allow no more."""
         try:
-            target = read_target(webhook.url, self._allowed)
+            target = read_target(webhook.url, self._options.allowed)
         except InvalidInput as problem:
             raise DeliveryFailed(str(problem), lasting=True) from None
         if not webhook.http_config.params:

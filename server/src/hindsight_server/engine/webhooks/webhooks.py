@@ -40,6 +40,23 @@ class Everywhere:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookOptions:
+    """How webhooks are told.
+
+    Args:
+        allowed: what may be called although it is not public.
+        everywhere: is told of every bank.
+        keep_answers: keep the beginning of what receivers answer.
+        on_attempt: told of each attempt: the type of the event, and ``completed``, ``retried`` or ``failed``.
+    """
+
+    allowed: Allowed = field(default_factory=Allowed)
+    everywhere: Everywhere | None = None
+    keep_answers: bool = False
+    on_attempt: Callable[[str, str], None] = lambda event_type, outcome: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookChange:
     """What a caller sets on a webhook; None leaves a value as it is (or, of a new one, at its default).
 
@@ -61,8 +78,6 @@ class Webhooks:
 
     Args:
         make_caller: what receivers are called with; asked for when there is the first one.
-        everywhere: is told of every bank.
-        keep_answers: keep the beginning of what receivers answer.
 
     Example:
         >>> made = await webhooks.create("ann", WebhookChange(url="https://hooks.example/x", secret="s3cret"))
@@ -75,17 +90,12 @@ class Webhooks:
         store: Store,
         clock: Clock,
         make_caller: Callable[[], Caller],
-        *,
-        allowed: Allowed | None = None,
-        everywhere: Everywhere | None = None,
-        keep_answers: bool = False,
+        options: WebhookOptions | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._make_caller = make_caller
-        self._allowed = allowed or Allowed()
-        self._everywhere = everywhere
-        self._keep_answers = keep_answers
+        self._options = options or WebhookOptions()
         self._caller: Caller | None = None
         self._jobs: JobRunner | None = None
         self._running = False
@@ -135,9 +145,10 @@ class Webhooks:
     async def start(self) -> None:
         """Begin to deliver, if there is anybody to deliver to."""
         self._running = True
-        if self._everywhere is not None:
-            self._store.tell_everywhere(Receiver(self._everywhere.url, frozenset(self._everywhere.event_types)))
-        if self._everywhere is not None or await self._store.any_webhooks():
+        everywhere = self._options.everywhere
+        if everywhere is not None:
+            self._store.tell_everywhere(Receiver(everywhere.url, frozenset(everywhere.event_types)))
+        if everywhere is not None or await self._store.any_webhooks():
             await self._begin()
 
     async def stop(self) -> None:
@@ -164,15 +175,7 @@ class Webhooks:
 
         if self._caller is None:
             self._caller = self._make_caller()
-        deliverer = Deliverer(
-            self._store,
-            self._clock,
-            self._caller,
-            self._allowed,
-            everywhere=self._everywhere,
-            keep_answers=self._keep_answers,
-        )
-        return deliverer.worker()
+        return Deliverer(self._store, self._clock, self._caller, self._options).worker()
 
     def _changed(self, held: Webhook, given: WebhookChange) -> Webhook:
         """The webhook with what is given, all of it checked."""
@@ -182,7 +185,7 @@ class Webhooks:
         elif given.secret is not None and not (given.secret == MASK and held.secret is not None):
             secret = check_secret(given.secret)
         url = held.url if given.url is None else given.url
-        read_target(url, self._allowed)
+        read_target(url, self._options.allowed)
         config = held.http_config
         if given.http_config is not None:
             config = check_config(unmasked(given.http_config, config))
