@@ -12,6 +12,7 @@ from enum import Enum, auto
 from functools import cached_property
 
 from hindsight_server.domain.grounding import fold
+from hindsight_server.domain.remembering import remembered
 
 _WORD = r"[^\W_]+(?:['’.&/-][^\W_]+)*"
 _PIECES = re.compile(rf"(?P<word>{_WORD})|(?P<end>[.!?…]+)|(?P<pause>[,;:()—–|]|\s-\s|\n)")
@@ -52,8 +53,10 @@ PRONOUNS = frozenset(_PRONOUNS_TEXT.split())
 _FUNCTIONS = frozenset(_FUNCTIONS_TEXT.split()) | frozenset(_HELPING_TEXT.split()) | PRONOUNS
 _PREPOSITIONS_TEXT = "of in on at by for from with about to like as than after before near and or"
 _PREPOSITIONS = frozenset(_PREPOSITIONS_TEXT.split())
+_HELPERS = _FUNCTIONS - _PREPOSITIONS - PRONOUNS
 _BREAKS_APART = frozenset(["but", "because", "although", "though", "while", "whereas", "so", "unless"])
 _BREAKS_ON = frozenset(["and", "or", "if", "when", "whether", "who", "whom", "which", "that"])
+_BREAKS = _BREAKS_APART | _BREAKS_ON
 _OPEN_TEXT = "if unless whether wish hope almost nearly would wonder ask pretend suppose supposed or"
 _OPEN = frozenset(_OPEN_TEXT.split())
 _LIMITS_TEXT = "until till unless before except enough too than only more better worse less least"
@@ -84,6 +87,7 @@ class Stand(Enum):
     SAID = auto()
 
 
+@remembered(most=16384)
 def lemma(word: str) -> str:
     """One form for the forms of a folded word: "lent", "lends" and "lending" meet.
 
@@ -129,7 +133,7 @@ class Word:
     def is_helper(self) -> bool:
         """Whether it may stand between a subject and its verb."""
         is_adverb = self.folded.endswith("ly") and not self.is_capital
-        return is_adverb or (self.folded in _FUNCTIONS and self.folded not in _PREPOSITIONS | PRONOUNS)
+        return is_adverb or self.folded in _HELPERS
 
 
 @dataclass(frozen=True)
@@ -234,7 +238,7 @@ class _Sentence:
 
     def add(self, word: Word) -> None:
         words, _ = self.clauses[-1]
-        if word.folded in _BREAKS_APART | _BREAKS_ON and words:
+        if words and word.folded in _BREAKS:
             self.clauses.append(([], word.folded))
         self.clauses[-1][0].append(word)
 

@@ -34,14 +34,18 @@ _TELLING = lemmas("ask wonder want offer suggest advise recommend invite thank c
 
 @dataclass(frozen=True)
 class Said:
-    """A line: what was said, and by whom."""
+    """A line or a statement: what was said, and by whom."""
 
     text: str
     speaker: str | None = None
 
     @cached_property
+    def sentences(self) -> list[list[Clause]]:
+        return sentences(self.text)
+
+    @cached_property
     def clauses(self) -> list[Clause]:
-        return clauses(self.text)
+        return [clause for sentence in self.sentences for clause in sentence]
 
     @cached_property
     def content(self) -> frozenset[str]:
@@ -57,26 +61,25 @@ class Told:
     """
 
     def __init__(self, lines: Sequence[Said], speakers: Sequence[str]) -> None:
-        self._lines = lines
+        self.lines = lines
         self._speakers = tuple(speakers)
 
-    def is_turned(self, fact: str, seat: int) -> bool:
+    def is_turned(self, fact: Said, seat: int) -> bool:
         """Whether a statement that was read in line `seat` says the opposite of it, or has its people exchanged.
 
         Example:
-            >>> Told([Said("Ann didn't sell the boat to Bob.")], ()).is_turned("Ann sold the boat to Bob.", 0)
+            >>> Told([Said("Ann didn't sell the boat.")], ()).is_turned(Said("Ann sold the boat."), 0)
             True
         """
-        if _HAN.search(fact):
-            return is_turned_in_han(fact, seat, self._han_lines, self._speakers)
-        told = clauses(fact)
+        if _HAN.search(fact.text):
+            return is_turned_in_han(fact.text, seat, self._han_lines, self._speakers)
         checks = (self._is_denied, self._is_exchanged, self._is_replaced)
-        return any(check(one, seat) for one in told for check in checks)
+        return any(check(one, seat) for one in fact.clauses for check in checks)
 
     # A "not" lost or added
 
     def _is_denied(self, fact: Clause, seat: int) -> bool:
-        line = self._lines[seat]
+        line = self.lines[seat]
         for word in fact.content:
             stand = fact.stand(word)
             if stand not in (Stand.SAID, Stand.DENIED):
@@ -127,7 +130,7 @@ class Told:
             clause is not against
             and clause.stand(word) not in (None, stand)
             and self._nearness(fact, clause, other) >= near
-            for other in self._lines
+            for other in self.lines
             for clause in other.clauses
         )
 
@@ -143,7 +146,7 @@ class Told:
         After two words it must come from another line, since a word from nowhere may be a paraphrase; after a verb it
         must be two new words.
         """
-        line = self._lines[seat]
+        line = self.lines[seat]
         words = fact.words
         for at in range(2, len(words)):
             word = words[at]
@@ -169,18 +172,21 @@ class Told:
 
     # What was only asked
 
-    def is_asked(self, fact: str, seat: int) -> bool:
+    def is_asked(self, fact: Said, seat: int) -> bool:
         """Whether a statement tells of who speaks in line `seat` what he only asks another.
 
         Example:
-            >>> Told([Said("Since when do you play the piano?", "Tom")], ["Tom"]).is_asked("Tom plays the piano.", 0)
+            >>> line = Said("Since when do you play the piano?", "Tom")
+            >>> Told([line], ["Tom"]).is_asked(Said("Tom plays the piano."), 0)
             True
         """
-        line, told = self._lines[seat], clauses(fact)
-        content = {word for clause in told for word in clause.content}
-        folded = {word for clause in told for word in clause.folded}
+        line = self.lines[seat]
+        if line.speaker is None or "?" not in line.text:
+            return False
+        content = fact.content
+        folded = {word for clause in fact.clauses for word in clause.folded}
         asked = {word for clause in line.clauses for word in clause.folded}
-        if line.speaker is None or _person(line.speaker) not in folded or "you" not in asked:
+        if _person(line.speaker) not in folded or "you" not in asked:
             return False
         others = {_person(one) for one in self._speakers} - {_person(line.speaker)}
         if not asked.isdisjoint(_OWN) or not content.isdisjoint(_TELLING) or not others.isdisjoint(folded):
@@ -191,7 +197,7 @@ class Told:
     # People exchanged
 
     def _is_exchanged(self, fact: Clause, seat: int) -> bool:
-        line = self._lines[seat]
+        line = self.lines[seat]
         for at, verb in enumerate(fact.words):
             if verb.is_function or verb.is_capital or verb.lemma in _KIN:
                 continue
@@ -279,32 +285,30 @@ class Told:
 
     @cached_property
     def _han_lines(self) -> list[HanLine]:
-        return [HanLine(line.text, line.speaker) for line in self._lines]
+        return [HanLine(line.text, line.speaker) for line in self.lines]
 
     @cached_property
     def _content(self) -> frozenset[str]:
-        return frozenset(word for line in self._lines for word in line.content) | self._people
+        return frozenset(word for line in self.lines for word in line.content) | self._people
 
     @cached_property
     def _people(self) -> frozenset[str]:
         return frozenset(word for speaker in self._speakers for one in clauses(speaker) for word in one.content)
 
 
-def near_sentence(text: str, fact: str) -> str:
-    """The words of the sentence of a text that shares most words with a statement; all of it when none shares any.
+def near_sentence(line: Said, fact: Said) -> str:
+    """The words of the sentence of a line that shares most words with a statement; all of it when none shares any.
 
     Example:
-        >>> near_sentence("I am away. Please show Kim the pump.", "Lee shows Kim the pump.")
+        >>> near_sentence(Said("I am away. Please show Kim the pump."), Said("Lee shows Kim the pump."))
         'please show kim the pump'
     """
-    if _HAN.search(text):
-        return text
-    content = {word for clause in clauses(fact) for word in clause.content}
-    told = sentences(text)
-    shares = [len(content & one[0].around) for one in told]
+    if _HAN.search(line.text):
+        return line.text
+    shares = [len(fact.content & one[0].around) for one in line.sentences]
     if not any(shares):
-        return text
-    return " ".join(word.folded for clause in told[shares.index(max(shares))] for word in clause.words)
+        return line.text
+    return " ".join(word.folded for clause in line.sentences[shares.index(max(shares))] for word in clause.words)
 
 
 def _person(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC
 from functools import cached_property
 
@@ -179,13 +179,9 @@ class PassageCheck:
             return Dropped("orders", fact.what)
         if not _says_something(fact.what) or says_nothing(fact.what, self._source.item.attachments):
             return Dropped("empty", fact.what)
-        problem = self._problem(fact.what, at, fact.entities, checked) or self._wrong_speaker(fact, line)
+        problem = self._problem(fact.what, at, fact.entities, checked) or self._turned(fact, at)
         if problem is None and fact.who and self._missing_name(fact.who, fact.entities, checked) is not None:
             problem = "name"
-        if problem is None and self._told_lines.is_asked(fact.what, at):
-            problem = "speaker"
-        if problem is None and self._told_lines.is_turned(fact.what, at):
-            problem = "turned"
         if problem is not None:
             return Dropped(problem, fact.what)
         occurred = self._occurred(fact, at, checked)
@@ -216,18 +212,28 @@ class PassageCheck:
             checked.missing_names.add(missing)
         return missing
 
-    def _wrong_speaker(self, fact: ModelFact, line: Line) -> str | None:
+    def _turned(self, fact: ModelFact, at: int) -> str | None:
+        """Whether a fact has it from the wrong speaker, or says the opposite of its line."""
+        said = Said(fact.what)
+        if self._has_wrong_speaker(fact, said, at) or self._told_lines.is_asked(said, at):
+            return "speaker"
+        return "turned" if self._told_lines.is_turned(said, at) else None
+
+    def _has_wrong_speaker(self, fact: ModelFact, statement: Said, at: int) -> bool:
         """Whether a fact tells of one speaker what another said of himself."""
+        line = self._passage.lines[at]
         own = line.turn.speaker
-        text = near_sentence(line.text, fact.what)
-        if own is None or not _OWN.search(text) or _OTHERS.search(text):
-            return None
+        if own is None or not _OWN.search(line.text):
+            return False
+        text = near_sentence(self._told_lines.lines[at], statement)
+        if not _OWN.search(text) or _OTHERS.search(text):
+            return False
         told = fold(f"{fact.what} {fact.who}")
         if _stands_in(own, told):
-            return None
+            return False
         others = (speaker for speaker in self._source.speakers if speaker != own)
         said = fold(line.text)
-        return "speaker" if any(_stands_in(one, told) and not _stands_in(one, said) for one in others) else None
+        return any(_stands_in(one, told) and not _stands_in(one, said) for one in others)
 
     def _occurred(self, fact: ModelFact, at: int, checked: Checked) -> Interval | None:
         """When it happened, worked out by our calendar from words of the passage; the model's date only chooses among
@@ -274,7 +280,7 @@ class PassageCheck:
             if not part:
                 continue
             problem = self._problem(part, at, (), checked, optional=name == "when")
-            if problem is None and name == "why" and self._told_lines.is_turned(part, at):
+            if problem is None and name == "why" and self._told_lines.is_turned(Said(part), at):
                 problem = "turned"
             relative = name == "when" and any(one.is_relative for one in times_told(part, line.turn.timestamp))
             if problem is not None:
@@ -351,18 +357,6 @@ class PassageCheck:
             if known is not None:
                 used.add(label.path)
                 yield EntityMention(name=f"{label.path}:{known}", type=LABEL_TYPE, literal=True, tag=label.is_tag)
-
-
-def annotated(facts: Sequence[ExtractedFact], checked: Checked) -> list[ExtractedFact]:
-    """The facts of a chunk that is kept word for word, with the names, labels and time that the model read in it."""
-    noted = [fact for _, fact in checked.facts]
-    made = []
-    for fact in facts:
-        names = {mention.name.casefold(): mention for one in noted for mention in one.entities}
-        names |= {mention.name.casefold(): mention for mention in fact.entities}
-        told = next((one.occurred for one in noted if one.occurred is not None), None)
-        made.append(replace(fact, entities=tuple(names.values()), occurred=fact.occurred or told))
-    return made
 
 
 def _says_something(text: str) -> bool:

@@ -13,7 +13,7 @@ from hindsight_server.domain.grounding import Ordinary
 from hindsight_server.domain.model import ExtractedFact, Extraction, RetainItem
 from hindsight_server.engine.extract.answers import Given, ModelFact, facts_schema, read_facts
 from hindsight_server.engine.extract.asking import messages, prompt_version, question_id
-from hindsight_server.engine.extract.checking import Checked, PassageCheck, Source, annotated
+from hindsight_server.engine.extract.checking import Checked, PassageCheck, Source
 from hindsight_server.engine.extract.passages import Passage, passages
 from hindsight_server.engine.extract.types import ChunkFailure, Distilled, Dropped, Outage
 from hindsight_server.engine.language import CallAbout, LanguageModel
@@ -227,12 +227,23 @@ def _joined(source: Source, chunks: dict[int, _Chunk], usage: Usage) -> Extracti
         if chunk is None or chunk.failure is not None:
             made += builtin
         elif source.options.mode == "verbatim":
-            made += annotated(builtin, Checked(facts=chunk.facts))
+            made += _annotated(builtin, [fact for _, fact in chunk.facts])
         else:
             made += _of_chunk(chunk, builtin, len(made))
     return replace(
         source.extraction, facts=tuple(made), input_tokens=usage.input_tokens, output_tokens=usage.output_tokens
     )
+
+
+def _annotated(facts: Sequence[ExtractedFact], noted: Sequence[ExtractedFact]) -> list[ExtractedFact]:
+    """The facts of a chunk that is kept word for word, with the names, labels and time that the model read in it."""
+    made = []
+    for fact in facts:
+        names = {mention.name.casefold(): mention for one in noted for mention in one.entities}
+        names |= {mention.name.casefold(): mention for mention in fact.entities}
+        told = next((one.occurred for one in noted if one.occurred is not None), None)
+        made.append(replace(fact, entities=tuple(names.values()), occurred=fact.occurred or told))
+    return made
 
 
 def _of_chunk(chunk: _Chunk, builtin: Sequence[ExtractedFact], before: int) -> list[ExtractedFact]:
