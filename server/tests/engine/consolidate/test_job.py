@@ -160,6 +160,29 @@ async def test_what_says_the_same_becomes_one_observation(world: World) -> None:
 
 
 @pytest.mark.feature("F6")
+@pytest.mark.parametrize("at_once", [False, True])
+async def test_other_words_are_one_observation_where_they_are_near_and_nothing_tells_them_apart(
+    world: World, at_once: bool
+) -> None:
+    day = "before she walks along the harbour of the old town to the office of the shipping company by the sea"
+    tea = f"Ann drinks a large cup of green tea with honey each morning in the small kitchen by the window {day}."
+    same = tea.replace(" each morning", "").replace("Ann drinks", "Ann each morning drinks")
+    denied = tea.replace("walks along", "walks not along")
+    clocks = "Ann repairs clocks."
+
+    def answer(shown: Shown) -> list[dict[str, Any]]:
+        return [action("create", said.removeprefix("Bob: "), label) for label, said in shown.facts.items()]
+
+    world.answer(answer)
+    told = [f"Bob: {said}" for said in (tea, same, denied, clocks)]
+    for said in (told,) if at_once else (told[:1], told[1:]):
+        await world.retain("b", *said)
+        await world.run("b")
+    held = {one.fact.text: one.fact.proof_count for one in await world.held("b")}
+    assert held == {tea: 2, denied: 1, clocks: 1}
+
+
+@pytest.mark.feature("F6")
 async def test_an_observation_that_only_repeats_its_fact_is_recalled_with_it_as_one(
     world: World, opened: SqliteStore
 ) -> None:

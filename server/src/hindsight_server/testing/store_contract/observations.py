@@ -114,6 +114,7 @@ class ObservationContract:
         assert (gone.missing, await texts(store)) == (("",), ["one, then"])
 
     async def test_versions_are_told_newest_first_and_bounded(self, store: Store) -> None:
+        assert MOST_VERSIONS == 50
         ids = await put(store, "b", "d", *(f"fact {number}" for number in range(MOST_VERSIONS + 3)))
         operation = await job(store)
         made = draws("version 1", ids[0])
