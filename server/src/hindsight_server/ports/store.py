@@ -117,6 +117,10 @@ class Store(
         """
         ...
 
+    async def document_states(self, bank_id: str, document_ids: Sequence[str]) -> Mapping[str, DocumentState]:
+        """`document_state` of those that there are, by their ids."""
+        ...
+
     async def waiting_parts(self, bank_id: str, operation_id: str) -> list[tuple[str, DocumentPart]]:
         """The parts, with their documents' ids, that wait for a job to replace their pending facts.
 

@@ -41,6 +41,11 @@ def document_state(connection: apsw.Connection, bank_id: str, document_id: str) 
     )
 
 
+def document_states(connection: apsw.Connection, bank_id: str, document_ids: Sequence[str]) -> dict[str, DocumentState]:
+    found = (document_state(connection, bank_id, document_id) for document_id in document_ids)
+    return {state.document_id: state for state in found if state is not None}
+
+
 def get_document(connection: apsw.Connection, bank_id: str, document_id: str) -> Document:
     row = one_row(connection, "documents.get", (bank_id, document_id))
     if row is None:

@@ -138,6 +138,9 @@ class SqliteStore(
     async def document_state(self, bank_id: str, document_id: str) -> DocumentState | None:
         return await self._read(documents.document_state, bank_id, document_id)
 
+    async def document_states(self, bank_id: str, document_ids: Sequence[str]) -> Mapping[str, DocumentState]:
+        return await self._read(documents.document_states, bank_id, document_ids)
+
     async def waiting_parts(self, bank_id: str, operation_id: str) -> list[tuple[str, DocumentPart]]:
         return await self._read(documents.waiting_parts, bank_id, operation_id)
 

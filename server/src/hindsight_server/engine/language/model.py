@@ -266,9 +266,11 @@ def _following(schema: Schema, reply: ChatReply, messages: Sequence[Message]) ->
     accepted = schema.schema if schema.accepted is None else schema.accepted
     for found in json_objects(reply.text):
         value = pruned(accepted, found)
-        # Reasoning within the values is dropped, unless the question itself is about such tags.
-        if not any(has_reasoning(message.text) for message in messages):
-            value = without_reasoning_inside(value)
+        # Reasoning within the values is dropped, unless the question itself is about such tags. Most values hold none,
+        # and questions are long.
+        thought = without_reasoning_inside(value)
+        if thought != value and not any(has_reasoning(message.text) for message in messages):
+            value = thought
         complaints = problems(accepted, value)
         if not complaints:
             return value, ""

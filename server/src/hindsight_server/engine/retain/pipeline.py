@@ -13,7 +13,7 @@ from hindsight_server.domain.errors import StaleDocument
 from hindsight_server.engine.extract import Outage
 from hindsight_server.engine.jobs import WAITED
 from hindsight_server.engine.language import CallAbout
-from hindsight_server.engine.retain.extracting import Extracting, Read
+from hindsight_server.engine.retain.extracting import Extracting, Prepared, Read
 from hindsight_server.engine.retain.outcome import added, result_of
 from hindsight_server.engine.retain.prepare import Extracted, Part
 from hindsight_server.ports.clock import Clock
@@ -22,6 +22,7 @@ from hindsight_server.ports.store import Store
 
 _IN_FLIGHT = 256  # documents that are being read or wait to be stored
 _STORED_AT_ONCE = 32  # documents; encoding so many takes less time than reading them
+_BATCHES_AT_ONCE = 2  # one is encoded while the other is written; both are encoded when reading is the quicker part
 _GATHERING_SECONDS = 0.25  # that the first document of a batch waits for more: small batches cost as much as large ones
 _EXTRACTED_AT_ONCE = 16  # documents that are split into chunks in one go
 
@@ -38,6 +39,8 @@ class Pipeline:
         self._clock = clock
         self._room = asyncio.Semaphore(_IN_FLIGHT)
         self._ready: asyncio.Queue[Read | None] = asyncio.Queue()
+        self._batches = asyncio.Semaphore(_BATCHES_AT_ONCE)
+        self._writing = asyncio.Lock()
         self._stale = False
 
     async def run(self, operation: Operation, parts: Sequence[Part], outage: Outage) -> dict[str, Any]:
@@ -82,14 +85,22 @@ class Pipeline:
         await self._ready.put(await self._extracting.distilled(extracted, about, outage))
 
     async def _store_all(self, progress: _Progress) -> dict[str, Any]:
-        more = True
-        while more:
-            batch, more = await self._next_batch()
-            if batch:
-                await self._store_batch(batch, progress)
-                for _ in batch:
-                    self._room.release()
+        async with asyncio.TaskGroup() as tasks:
+            more = True
+            while more:
+                await self._batches.acquire()
+                batch, more = await self._next_batch()
+                tasks.create_task(self._keep(batch, progress))
         return dict(progress.result)
+
+    async def _keep(self, batch: Sequence[Read], progress: _Progress) -> None:
+        if batch:
+            prepared = await self._extracting.indexed(batch)
+            async with self._writing:
+                await self._store_batch(batch, prepared, progress)
+            for _ in batch:
+                self._room.release()
+        self._batches.release()
 
     async def _next_batch(self) -> tuple[list[Read], bool]:
         """What is ready to be stored, with what follows at once; and whether there may be more after it."""
@@ -105,8 +116,7 @@ class Pipeline:
                     batch.append(read)
         return batch, True
 
-    async def _store_batch(self, batch: Sequence[Read], progress: _Progress) -> None:
-        prepared = await self._extracting.indexed(batch)
+    async def _store_batch(self, batch: Sequence[Read], prepared: Prepared, progress: _Progress) -> None:
         result = progress.after(result_of(prepared))
         try:
             await self._write(progress.told(result), prepared.documents, goes_on=True)
@@ -115,7 +125,7 @@ class Pipeline:
                 self._stale = True
                 return
             for one in batch:
-                await self._store_batch([one], progress)
+                await self._store_batch([one], await self._extracting.indexed([one]), progress)
         else:
             progress.result = result
 

@@ -56,15 +56,15 @@ async def stored_parts(store: Store, bank_id: str, document_id: str, reader: Rea
 
 async def with_stored_hashes(store: Store, bank_id: str, parts: Sequence[Part]) -> list[Part]:
     """The parts, each with the hashes of what its document holds now, where it replaces one."""
-    with_hashes: list[Part] = []
-    stored: dict[str, tuple[str, ...]] = {}
-    for part in parts:
-        item = part.checked.item
-        if part.mode is UpdateMode.REPLACE and item.document_given:
-            state = await store.document_state(bank_id, item.document_id)
-            if state is not None:
-                stored[item.document_id] = state.chunk_hashes
-        if item.document_id in stored:
-            part = replace(part, stored_hashes=stored[item.document_id])
-        with_hashes.append(part)
-    return with_hashes
+    replaced = [
+        part.checked.item.document_id
+        for part in parts
+        if part.mode is UpdateMode.REPLACE and part.checked.item.document_given
+    ]
+    states = await store.document_states(bank_id, replaced) if replaced else {}
+    return [
+        part
+        if (state := states.get(part.checked.item.document_id)) is None
+        else replace(part, stored_hashes=state.chunk_hashes)
+        for part in parts
+    ]

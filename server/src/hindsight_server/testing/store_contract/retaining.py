@@ -181,6 +181,7 @@ class RetainContract:
         assert state is not None
         assert state.chunk_hashes == (content_hash("one"), content_hash("two"))
         assert (state.content_hash, state.turn_count) == (content_hash("one\ntwo"), 2)
+        assert await store.document_states("b", ["d", "none"]) == {"d": state}
 
     async def test_chunks_without_their_facts_are_not_to_be_kept(self, store: Store) -> None:
         await put(store, "b", "d", "one", "two")
