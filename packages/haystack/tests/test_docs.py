@@ -135,13 +135,14 @@ async def test_the_fastapi_application_serves_users_at_once(environment: str) ->
             assert answer.status_code == 200
             return str(answer.json()["answer"])
 
+        assert (await client.post("/chat", json={"text": "x", "conversation_id": "y"})).status_code == 422
         await asyncio.gather(*(say(user, f"My secret word is {user}-word.", "one") for user in users))
         assert await names["memory"].flush_async() == 0
         told = await asyncio.gather(*(say(user, "What is my secret word?", "two") for user in users))
         for user, answer in zip(users, told, strict=True):
             assert f"{user}-word" in answer
             assert set(re.findall(r"web-\d", answer)) == {user}
-        assert (await client.post("/chat", json={"text": "x", "conversation_id": "y"})).status_code == 422
+    assert await names["memory"].flush_async(0) == 0, "leaving the application waits for the queue"
     async with httpx.AsyncClient(base_url=environment) as memory_server:
         for user in users:
             found = await memory_server.get(f"/v1/default/banks/{user}/documents/two")

@@ -113,11 +113,11 @@ async def test_many_users(play: Player) -> None:
         await names["memory"].aflush()
         before = len(play.model.prompts)
         await asyncio.gather(*(say(user, "What is my secret word?", "2") for user in users))
+    assert await names["memory"].aflush(0) == 0, "leaving the application waits for the queue"
     prompts = ["\n".join(str(one.content) for one in prompt) for prompt in play.model.prompts[before:]]
     assert {word for prompt in prompts for word in re.findall(r"(web-\d)-word", prompt)} == set(users)
     for prompt in prompts:
         assert len(set(re.findall(r"web-\d", prompt))) == 1, "each request holds one user's memories"
-    # Leaving the application waited for the queue.
     assert all(play.document(user, f"{user}-2")[0] == "What is my secret word?" for user in users)
 
 
