@@ -16,6 +16,7 @@ import pytest
 from hindsight_server.adapters.sqlite import SqliteStore
 from hindsight_server.domain.errors import Conflict, InvalidInput, NotFound
 from hindsight_server.engine.jobs import JobOptions, JobRunner, JobWaits
+from hindsight_server.engine.operations import Operations
 from hindsight_server.engine.retain import ItemInput
 from hindsight_server.ports.records import Operation
 
@@ -173,6 +174,22 @@ async def test_a_cancelled_job_is_stopped_while_it_runs(engine: Engine, runner: 
     await runner.stop()
     assert (await status(engine)).status == "cancelled"
     assert (await status(engine, "next")).status == "completed"
+
+
+async def test_a_cancelled_job_is_stopped_long_before_its_lease_is_renewed(engine: Engine, work: Work) -> None:
+    runner = JobRunner(engine.store, engine.clock, handlers={"test": work}, options=JobOptions(slots=1))
+    operations = Operations(engine.store, engine.clock, on_cancel=runner.doubt)
+    work.go_on.clear()
+    await add(engine)
+    await runner.start()
+    await asyncio.wait_for(work.started.wait(), 10)
+    work.started.clear()
+    await operations.cancel("b", "job")
+    await add(engine, "next")
+    await asyncio.wait_for(work.started.wait(), 5)  # in the only slot
+    work.go_on.set()
+    await runner.stop()
+    assert (await status(engine)).status == "cancelled"
 
 
 async def test_what_may_be_done_to_an_operation_depends_on_its_state(engine: Engine, runner: JobRunner) -> None:

@@ -96,7 +96,7 @@ def assembled(settings: Settings, outside: Outside) -> Services:
         observations=Observations(store, knowing.consolidator, clock),
         entities=Entities(store, clock, core.defender),
         defender=core.defender,
-        operations=Operations(store, clock, on_job=base.jobs.wake),
+        operations=Operations(store, clock, on_job=base.jobs.wake, on_cancel=base.jobs.doubt),
         tags=Tags(store),
         templates=Templates(base.banks, knowing.mental_models, base.directives),
         transfers=core.transfers,

@@ -121,6 +121,7 @@ class JobRunner:
         self._handlers = dict(handlers or {})
         self._options = options or JobOptions()
         self._announced = asyncio.Event()
+        self._doubted = asyncio.Event()
         self._stopping = False
         self._looking: asyncio.Task[None] | None = None
         self._running: set[asyncio.Task[None]] = set()
@@ -151,6 +152,14 @@ class JobRunner:
     def wake(self) -> None:
         """Look for jobs now. Called from the event loop that runs the worker."""
         self._announced.set()
+
+    def doubt(self) -> None:
+        """Have each running job look now whether it is still to be done. Called like `wake`, after a cancellation.
+
+        One that was cancelled by another process is noticed when its lease is renewed.
+        """
+        self._doubted.set()
+        self._doubted.clear()
 
     async def run_until_idle(self) -> int:
         """Do all jobs that can be taken now, in the caller's task; the number of tries. For tests and commands."""
@@ -282,7 +291,8 @@ class JobRunner:
         """Renew the lease; returns when the job was cancelled or deleted."""
         lease = self._options.lease_seconds
         while True:
-            await asyncio.sleep(lease / 3)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._doubted.wait(), lease / 3)
             try:
                 if not await self._store.renew_operation(job, self._clock.now(), lease):
                     return

@@ -19,12 +19,21 @@ class Operations:
 
     Args:
         on_job: called after an operation became pending again, so that a worker looks at once.
+        on_cancel: called after an operation was cancelled, so that a worker that is at it stops at once.
     """
 
-    def __init__(self, store: Store, clock: Clock, *, on_job: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        *,
+        on_job: Callable[[], None] = lambda: None,
+        on_cancel: Callable[[], None] = lambda: None,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._on_job = on_job
+        self._on_cancel = on_cancel
 
     async def list(
         self, bank_id: str, *, status: str | None = None, type_: str | None = None, limit: int = 20, offset: int = 0
@@ -45,6 +54,7 @@ class Operations:
         if not await self._store.cancel_operation(bank_id, operation_id, self._clock.now()):
             known = await self._existing(bank_id, operation_id)
             raise Conflict(f"Operation '{operation_id}' is {known.status}; only unfinished ones can be cancelled.")
+        self._on_cancel()
 
     async def retry(self, bank_id: str, operation_id: str) -> None:
         """Queue a failed or cancelled operation again. Raises NotFound, Conflict in any other state."""
