@@ -6,7 +6,7 @@ This is no grammar. Where a text can be meant in two ways, what it says counts a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cached_property
@@ -291,7 +291,8 @@ def _is_short(word: str) -> bool:
     return len(word) == 1 or word.casefold() in _ABBREVIATIONS
 
 
-def _words(token: str) -> Iterable[Word]:
+@remembered(most=8192)
+def _words(token: str) -> tuple[Word, ...]:
     """A token as words: "didn't" is two, and "Ann's" an owner."""
     folded = fold(token)
     begun, _, ending = folded.partition("'")
