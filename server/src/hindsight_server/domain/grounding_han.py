@@ -53,158 +53,183 @@ _OPPOSITES = (
     ("已婚", "单身"),
 )
 _AFTER_VERB = re.compile("(?:了|过|给|会|到|完)*")
+_HELPERS_ALONE = re.compile(f"{_DENIAL.pattern}|愿意|可以|能够|应该|打算|准备|需要|希望|喜欢|已经|给|对|向|会|能|想|要")
 
 
 @dataclass(frozen=True)
+class HanClause:
+    """A clause. `names` are those of who speaks, longest first."""
+
+    text: str
+    names: tuple[str, ...]
+
+    @cached_property
+    def plain(self) -> str:
+        """Its signs without particles, pronouns and the names of those who speak."""
+        return _plain(self.text, self.names)
+
+    @cached_property
+    def bare(self) -> str:
+        """The same without denials and words that help verbs."""
+        return _HELPERS_ALONE.sub("", self.plain)
+
+    @cached_property
+    def pairs(self) -> frozenset[str]:
+        return frozenset(self.bare[at : at + 2] for at in range(len(self.bare) - 1))
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Whether it only asks or supposes."""
+        return self.text.endswith(("？", "?")) or _HYPOTHETICAL.search(self.text) is not None
+
+    @cached_property
+    def denials(self) -> tuple[int, ...]:
+        """Where its words of denial end."""
+        plain = _NO_DENIAL.sub(lambda match: "□" * len(match[0]), self.text)
+        return tuple(match.end() for match in _DENIAL.finditer(plain))
+
+    @cached_property
+    def heads(self) -> tuple[str, ...]:
+        """What it denies: the two signs after each denial, or the one before it and the one with which it ends."""
+        heads = []
+        for end in self.denials:
+            rest = _plain(self.text[end:], self.names)
+            helpers = _HELPERS.match(rest)
+            rest = rest[helpers.end() :] if helpers is not None else rest
+            if rest and _HAN.match(rest):
+                heads.append(rest[:2] if len(rest) > 1 else f"{self.subject[-1:]}{rest}")
+        return tuple(heads)
+
+    @cached_property
+    def subject(self) -> str:
+        """The two signs with which it begins when it is no more than somebody and a denied verb; else nothing."""
+        begun = _plain(_DENIAL.split(self.text, maxsplit=1)[0], self.names)
+        return begun if len(begun) == 2 else ""
+
+    @cached_property
+    def verbs(self) -> dict[str, int]:
+        """The verbs between two people, with their places; none where the doer may stand behind."""
+        if _PASSIVE.search(self.text):
+            return {}
+        return {verb: at for verb in _VERBS if (at := self.text.find(verb)) > 0}
+
+    def says(self, head: str) -> bool:
+        return head in self.plain if len(head) == 2 else self.plain.endswith(head)
+
+    def is_lexical(self, head: str) -> bool:
+        """Whether it denies by the meaning of another word than the one in question."""
+        return any(match[0] not in head for match in _LEXICAL.finditer(self.text.replace(head, "")))
+
+    def share(self, fact: HanClause) -> float:
+        """How much of a clause of a statement stands in it, by pairs of signs."""
+        return len(fact.pairs & self.pairs) / len(fact.pairs) if fact.pairs else 1.0
+
+
 class HanLine:
     """A line: what was said, and by whom."""
 
-    text: str
-    speaker: str | None = None
+    def __init__(self, text: str, speaker: str | None, names: Iterable[str]) -> None:
+        self._known = tuple(sorted({*names, "用户", "助手"}, key=len, reverse=True))
+        self._text = text
+        self._speaker = speaker
 
     @cached_property
-    def clauses(self) -> list[str]:
-        return _CLAUSES.findall(self.text)
+    def clauses(self) -> list[HanClause]:
+        return [HanClause(one, self._known) for one in _CLAUSES.findall(self._text)]
 
     @cached_property
-    def told(self) -> str:
-        """The text with its speaker's name for who speaks."""
-        return _OWN.sub(self.speaker, self.text) if self.speaker else self.text
+    def told(self) -> list[HanClause]:
+        """Its clauses with the speaker's name for who speaks."""
+        text = _OWN.sub(self._speaker, self._text) if self._speaker else self._text
+        return [HanClause(one, self._known) for one in _CLAUSES.findall(text)]
 
 
 def is_turned_in_han(fact: str, seat: int, lines: Sequence[HanLine], speakers: Iterable[str]) -> bool:
     """Whether a statement that was read in line `seat` says the opposite of it, or has its people exchanged.
 
     Example:
-        >>> is_turned_in_han("陈涛会开车。", 0, [HanLine("不过我不会开车", "陈涛")], ["陈涛"])
+        >>> is_turned_in_han("陈涛会开车。", 0, [HanLine("不过我不会开车", "陈涛", ["陈涛"])], ["陈涛"])
         True
     """
-    names = sorted({*speakers, "用户", "助手"}, key=len, reverse=True)
-    for clause in _CLAUSES.findall(fact):
-        if _is_denied(clause, lines[seat], lines, names) or _is_opposite(clause, lines[seat], names):
-            return True
-        if any(_is_exchanged(clause, told) for told in _CLAUSES.findall(lines[seat].told)):
-            return True
-    return False
-
-
-def _is_denied(fact: str, line: HanLine, lines: Sequence[HanLine], names: Sequence[str]) -> bool:
-    if _HYPOTHETICAL.search(fact):
-        return False
-    denied = _denied(fact, names)
-    for clause in line.clauses:
-        if _HYPOTHETICAL.search(clause) or clause.endswith(("？", "?")):
-            continue
-        lost = [head for head in _denied(clause, names) if _says(fact, head, names)]
-        if (
-            lost
-            and not denied
-            and not _has_lexical(fact, lost[0])
-            and _share(fact, clause, names) >= (_NEAR_WITH_PRONOUN if _THIRD.search(clause) else _NEAR)
-            and not _is_said_elsewhere(fact, clause, lost[0], lines, names)
-        ):
-            return True
-        added = [head for head in denied if _says(clause, head, names)]
-        plain = added and not _denials(clause) and not _has_lexical(clause, added[0])
-        if plain and _share(fact, clause, names) >= (_NEARER_WITH_PRONOUN if _THIRD.search(clause) else _VERY_NEAR):
-            return True
-    return False
-
-
-def _is_said_elsewhere(fact: str, against: str, head: str, lines: Sequence[HanLine], names: Sequence[str]) -> bool:
-    """Whether another clause that is as near says it without a denial, of the same one if the denial names somebody."""
-    near, subject = _share(fact, against, names), _subject(against, names)
+    line = lines[seat]
     return any(
-        clause != against
-        and _says(clause, head, names)
-        and not _denials(clause)
-        and (subject not in fact or subject in clause)
-        and _share(fact, clause, names) >= near
+        _is_denied(clause, line, lines)
+        or _is_opposite(clause, line)
+        or any(_is_exchanged(clause, told) for told in line.told)
+        for clause in HanLine(fact, None, speakers).clauses
+    )
+
+
+def _is_denied(fact: HanClause, line: HanLine, lines: Sequence[HanLine]) -> bool:
+    if fact.is_open:
+        return False
+    return any(
+        not clause.is_open and (_is_lost(fact, clause, lines) or _is_added(fact, clause)) for clause in line.clauses
+    )
+
+
+def _is_lost(fact: HanClause, clause: HanClause, lines: Sequence[HanLine]) -> bool:
+    """Whether the clause denies what the fact says."""
+    head = next((head for head in clause.heads if fact.says(head)), None)
+    if head is None or fact.heads or fact.is_lexical(head):
+        return False
+    least = _NEAR_WITH_PRONOUN if _THIRD.search(clause.text) else _NEAR
+    return clause.share(fact) >= least and not _is_said_elsewhere(fact, clause, head, lines)
+
+
+def _is_added(fact: HanClause, clause: HanClause) -> bool:
+    """Whether the fact denies what the clause says."""
+    head = next((head for head in fact.heads if clause.says(head)), None)
+    if head is None or clause.denials or clause.is_lexical(head):
+        return False
+    return clause.share(fact) >= (_NEARER_WITH_PRONOUN if _THIRD.search(clause.text) else _VERY_NEAR)
+
+
+def _is_said_elsewhere(fact: HanClause, against: HanClause, head: str, lines: Sequence[HanLine]) -> bool:
+    """Whether another clause that is as near says it without a denial, of the same one if the denial names somebody."""
+    near, subject = against.share(fact), against.subject
+    return any(
+        clause is not against
+        and clause.says(head)
+        and not clause.denials
+        and (subject not in fact.text or subject in clause.text)
+        and clause.share(fact) >= near
         for line in lines
         for clause in line.clauses
     )
 
 
-def _subject(clause: str, names: Sequence[str]) -> str:
-    """The two signs with which a clause begins that is no more than somebody and a denied verb; else nothing."""
-    begun = _plain(_DENIAL.split(clause, maxsplit=1)[0], names)
-    return begun if len(begun) == 2 else ""
-
-
-def _is_opposite(fact: str, line: HanLine, names: Sequence[str]) -> bool:
+def _is_opposite(fact: HanClause, line: HanLine) -> bool:
     for pair in _OPPOSITES:
         for word, against in (pair, pair[::-1]):
-            if word in fact and word not in line.text and not _denials(fact):
-                for clause in line.clauses:
-                    rest = fact.replace(word, "")
-                    if against in clause and not _denials(clause) and _share(rest, clause, names) >= _VERY_NEAR:
-                        return True
+            if word not in fact.text or fact.denials or any(word in clause.text for clause in line.clauses):
+                continue
+            rest = HanClause(fact.text.replace(word, ""), fact.names)
+            for clause in line.clauses:
+                if against in clause.text and not clause.denials and clause.share(rest) >= _VERY_NEAR:
+                    return True
     return False
 
 
-def _denials(clause: str) -> list[int]:
-    """Where the words of denial of a clause end."""
-    plain = _NO_DENIAL.sub(lambda match: "□" * len(match[0]), clause)
-    return [match.end() for match in _DENIAL.finditer(plain)]
-
-
-def _denied(clause: str, names: Sequence[str]) -> list[str]:
-    """What a clause denies: the two signs after each denial, or the one before it and the one with which it ends."""
-    heads = []
-    for end in _denials(clause):
-        rest = _plain(clause[end:], names)
-        helpers = _HELPERS.match(rest)
-        rest = rest[helpers.end() :] if helpers is not None else rest
-        if rest and _HAN.match(rest):
-            heads.append(rest[:2] if len(rest) > 1 else f"{_subject(clause, names)[-1:]}{rest}")
-    return heads
-
-
-def _says(clause: str, head: str, names: Sequence[str]) -> bool:
-    return head in _plain(clause, names) if len(head) == 2 else _plain(clause, names).endswith(head)
-
-
-def _has_lexical(clause: str, head: str) -> bool:
-    return any(match[0] not in head for match in _LEXICAL.finditer(clause.replace(head, "")))
-
-
-def _share(fact: str, clause: str, names: Sequence[str]) -> float:
-    """How much of a clause of a statement stands in a clause of a line, by pairs of signs."""
-    said, held = (re.sub(_HELPERS_ALONE, "", _plain(text, names)) for text in (fact, clause))
-    pairs = {said[at : at + 2] for at in range(len(said) - 1)}
-    return sum(pair in held for pair in pairs) / len(pairs) if pairs else 1.0
-
-
-_HELPERS_ALONE = re.compile(f"{_DENIAL.pattern}|愿意|可以|能够|应该|打算|准备|需要|希望|喜欢|已经|给|对|向|会|能|想|要")
-
-
-def _plain(clause: str, names: Sequence[str]) -> str:
-    """A clause without particles, pronouns and the names of those who speak."""
+def _plain(text: str, names: Sequence[str]) -> str:
     for name in names:
-        clause = clause.replace(name, "")
-    return _PARTICLES.sub("", _PRONOUNS.sub("", "".join(clause.split())))
+        text = text.replace(name, "")
+    return _PARTICLES.sub("", _PRONOUNS.sub("", "".join(text.split())))
 
 
-def _is_exchanged(fact: str, clause: str) -> bool:
+def _is_exchanged(fact: HanClause, clause: HanClause) -> bool:
     """Whether who stands before a verb in one stands after it in the other, and the other way round."""
-    if _PASSIVE.search(fact) or _PASSIVE.search(clause):
-        return False
-    for verb in _VERBS:
-        said, told = fact.find(verb), clause.find(verb)
-        if said < 1 or told < 1:
+    for verb, said in fact.verbs.items():
+        told = clause.verbs.get(verb)
+        if told is None:
             continue
-        after = fact[said + len(verb) :]
-        ending = _AFTER_VERB.match(after)
-        object_ = after[ending.end() :] if ending is not None else after
+        object_ = _AFTER_VERB.sub("", fact.text[said + len(verb) :], count=1)
         if object_.startswith("的"):
             continue
-        behind = _AFTER_VERB.sub("", clause[told + len(verb) :], count=1)
-        doers = {fact[at : at + size] for size in (2, 3) for at in range(said - size + 1)}
-        return any(_is_name(one) and behind.startswith(one) for one in doers) and any(
-            object_[:size] in clause[:told] for size in (2, 3) if len(object_) >= size
+        behind = _AFTER_VERB.sub("", clause.text[told + len(verb) :], count=1)
+        is_doer_behind = any(
+            len(behind) >= size and _HAN.match(behind[1]) and behind[:size] in fact.text[:said] for size in (2, 3)
         )
+        if is_doer_behind and any(object_[:size] in clause.text[:told] for size in (2, 3) if len(object_) >= size):
+            return True
     return False
-
-
-def _is_name(text: str) -> bool:
-    return len(text) >= 2 and all(_HAN.match(sign) for sign in text)

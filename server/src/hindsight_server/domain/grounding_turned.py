@@ -8,6 +8,7 @@ extraction suites, which tell how well they do.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,6 +47,16 @@ class Said:
     @cached_property
     def clauses(self) -> list[Clause]:
         return [clause for sentence in self.sentences for clause in sentence]
+
+    @cached_property
+    def followers(self) -> dict[tuple[str, str], set[str]]:
+        """The words of meaning that follow two words of a clause."""
+        found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        for clause in self.clauses:
+            for first, second, word in zip(clause.words, clause.words[1:], clause.words[2:], strict=False):
+                if not word.is_function:
+                    found[first.lemma, second.lemma].add(word.lemma)
+        return dict(found)
 
     @cached_property
     def content(self) -> frozenset[str]:
@@ -155,7 +166,7 @@ class Told:
             lead = (words[at - 2].lemma, words[at - 1].lemma)
             if words[at - 2].is_function and words[at - 1].is_function:
                 continue
-            if any(_follows(clause, lead, fact) for clause in line.clauses):
+            if line.followers.get(lead, set()) - fact.content:
                 return True
         return any(self._has_new_object(fact, at, line) for at in range(1, len(words)))
 
@@ -285,7 +296,7 @@ class Told:
 
     @cached_property
     def _han_lines(self) -> list[HanLine]:
-        return [HanLine(line.text, line.speaker) for line in self.lines]
+        return [HanLine(line.text, line.speaker, self._speakers) for line in self.lines]
 
     @cached_property
     def _content(self) -> frozenset[str]:
@@ -315,17 +326,6 @@ def _person(name: str) -> str:
     """What somebody is called by: the last word of a name."""
     words = fold(name).split()
     return words[-1] if words else ""
-
-
-def _follows(clause: Clause, lead: tuple[str, str], fact: Clause) -> bool:
-    """Whether a word that the fact does not have follows the two words in a clause."""
-    words = clause.words
-    return any(
-        (words[at - 2].lemma, words[at - 1].lemma) == lead
-        and not words[at].is_function
-        and words[at].lemma not in fact.content
-        for at in range(2, len(words))
-    )
 
 
 def _object_words(words: Sequence[Word], at: int) -> set[str]:
