@@ -133,21 +133,8 @@ class PassageCheck:
             else:
                 seen.add(fold(made.text))
                 checked.facts.append((fact.number, made))
-        checked.lost_turns -= self._told_turns(checked)
+        checked.lost_turns -= _told_turns(checked, self._passage.lines, self._line_words)
         return checked
-
-    def _told_turns(self, checked: Checked) -> set[int]:
-        """The turns whose words and numbers all stand in facts that held."""
-        told: defaultdict[int, list[str]] = defaultdict(list)
-        for _, fact in checked.facts:
-            told[fact.turn_index].append(fact.text)
-        untold = {
-            line.turn.index
-            for line, words in zip(self._passage.lines, self._line_words, strict=True)
-            if not words <= content_words(text := "\n".join(told[line.turn.index]))
-            or not set(_DIGITS.findall(line.text)) <= set(_DIGITS.findall(text))
-        }
-        return told.keys() - untold
 
     def _seat(self, fact: ModelFact) -> int:
         """The line that a fact was read in: the one that the model names, unless another bears much more of it."""
@@ -338,25 +325,40 @@ class PassageCheck:
                 if mention.type != LABEL_TYPE and (mention.name == speaker or fold(mention.name) in told)
             ]
         found += [mention for one in builtin for mention in one.entities if mention.type == LABEL_TYPE]
-        found += self._labels(fact)
+        found += _labels(fact, options.labels, self._passage.text)
         by_name = {mention.name.casefold(): mention for mention in reversed(found)}
         return (*reversed(by_name.values()), *(one for one in given if one.name.casefold() not in by_name))
 
-    def _labels(self, fact: ModelFact) -> Iterable[EntityMention]:
-        """The labels that the bank's vocabulary has; one of free text must stand in the passage."""
-        labels = {label.path.casefold(): label for label in read_labels(self._source.options.labels)}
-        used: set[str] = set()
-        for key, value in fact.labels:
-            label = labels.get(key.casefold())
-            if label is None or (label.path in used and not label.type.startswith("multi")):
-                continue
-            if label.values:
-                known = next((one for one in label.values if one.casefold() == value.casefold()), None)
-            else:
-                known = value if fold(value) in fold(self._passage.text) else None
-            if known is not None:
-                used.add(label.path)
-                yield EntityMention(name=f"{label.path}:{known}", type=LABEL_TYPE, literal=True, tag=label.is_tag)
+
+def _told_turns(checked: Checked, lines: Sequence[Line], words_of: Sequence[set[str]]) -> set[int]:
+    """The turns whose words and numbers all stand in facts that held."""
+    told: defaultdict[int, list[str]] = defaultdict(list)
+    for _, fact in checked.facts:
+        told[fact.turn_index].append(fact.text)
+    untold = {
+        line.turn.index
+        for line, words in zip(lines, words_of, strict=True)
+        if not words <= content_words(text := "\n".join(told[line.turn.index]))
+        or not set(_DIGITS.findall(line.text)) <= set(_DIGITS.findall(text))
+    }
+    return told.keys() - untold
+
+
+def _labels(fact: ModelFact, vocabulary: object, text: str) -> Iterable[EntityMention]:
+    """The labels that the bank's vocabulary has; one of free text must stand in the passage."""
+    labels = {label.path.casefold(): label for label in read_labels(vocabulary)}
+    used: set[str] = set()
+    for key, value in fact.labels:
+        label = labels.get(key.casefold())
+        if label is None or (label.path in used and not label.type.startswith("multi")):
+            continue
+        if label.values:
+            known = next((one for one in label.values if one.casefold() == value.casefold()), None)
+        else:
+            known = value if fold(value) in fold(text) else None
+        if known is not None:
+            used.add(label.path)
+            yield EntityMention(name=f"{label.path}:{known}", type=LABEL_TYPE, literal=True, tag=label.is_tag)
 
 
 def _says_something(text: str) -> bool:
