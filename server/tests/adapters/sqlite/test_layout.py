@@ -29,9 +29,16 @@ _NO_BANK = {
     "operations.next",
     "operations.release",
     "webhooks.next",
+    "webhooks.next_of",
+    "webhooks.next_receiver",
     "webhooks.release",
 }
-_NO_BANK_INDEXES = {"operations_by_id", "operations_to_do", "webhook_deliveries_to_do"}
+_NO_BANK_INDEXES = {
+    "operations_by_id",
+    "operations_to_do",
+    "webhook_deliveries_to_do",
+    "webhook_deliveries_by_receiver",
+}
 # These are about all facts, documents, entities or operations of a bank.
 _WHOLE_BANK = {
     *("mental_models.list", "mental_models.any_in_bank", "mental_models.nodes", "mental_models.first_withdrawal"),

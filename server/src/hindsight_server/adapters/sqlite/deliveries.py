@@ -105,7 +105,14 @@ def release_deliveries(connection: apsw.Connection) -> None:
 
 
 def next_delivery(connection: apsw.Connection, now: datetime, busy: Collection[str]) -> tuple[Any, ...] | None:
-    return one_row(connection, "webhooks.next", {"now": micros_of(now), "busy": to_json(list(busy))})
+    """The bank and number of what is due for longest. Who is busy may have much waiting: it is not gone through."""
+    at = micros_of(now)
+    if not busy:
+        return one_row(connection, "webhooks.next", (at,))
+    receiver = one_row(connection, "webhooks.next_receiver", {"now": at, "busy": to_json(list(busy))})
+    if receiver is None:
+        return None
+    return one_row(connection, "webhooks.next_of", {"now": at, "receiver": receiver[0]})
 
 
 def _held(delivery: Delivery) -> Mapping[str, Any]:

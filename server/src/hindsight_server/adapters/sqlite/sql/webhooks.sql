@@ -80,8 +80,38 @@ SELECT EXISTS (SELECT bank_id FROM webhooks)
 -- name: next
 SELECT bank_id, number
 FROM webhook_deliveries
-WHERE status IN ('pending', 'processing') AND due_at <= :now
-    AND ifnull(webhook_id, '') NOT IN (SELECT value FROM json_each(:busy))
+WHERE status IN ('pending', 'processing') AND due_at <= ?
+ORDER BY due_at
+LIMIT 1
+
+-- name: next_receiver
+WITH RECURSIVE receivers (id) AS (
+    SELECT min(ifnull(webhook_id, ''))
+    FROM webhook_deliveries INDEXED BY webhook_deliveries_by_receiver
+    WHERE status IN ('pending', 'processing')
+    UNION ALL
+    SELECT (
+        SELECT min(ifnull(webhook_id, ''))
+        FROM webhook_deliveries INDEXED BY webhook_deliveries_by_receiver
+        WHERE status IN ('pending', 'processing') AND ifnull(webhook_id, '') > receivers.id
+    )
+    FROM receivers
+    WHERE id IS NOT NULL
+)
+SELECT id, (
+    SELECT min(due_at)
+    FROM webhook_deliveries INDEXED BY webhook_deliveries_by_receiver
+    WHERE status IN ('pending', 'processing') AND ifnull(webhook_id, '') = receivers.id
+) AS due_at
+FROM receivers
+WHERE id NOT IN (SELECT value FROM json_each(:busy)) AND due_at <= :now
+ORDER BY due_at
+LIMIT 1
+
+-- name: next_of
+SELECT bank_id, number
+FROM webhook_deliveries INDEXED BY webhook_deliveries_by_receiver
+WHERE status IN ('pending', 'processing') AND ifnull(webhook_id, '') = :receiver AND due_at <= :now
 ORDER BY due_at
 LIMIT 1
 
