@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import Query, Request, Response
@@ -13,7 +14,7 @@ from hindsight_server.http.files import show_on_chunks, show_on_document
 from hindsight_server.http.memories import Match
 from hindsight_server.http.parsing import BankId, Body, Count, PageNumber, last_before, optional_time
 from hindsight_server.http.recall import iso
-from hindsight_server.http.routes import Handler, answer
+from hindsight_server.http.routes import Handler, answer, answer_last
 from hindsight_server.http.services import Services, services
 from hindsight_server.http.tag_groups import tag_filter
 from hindsight_server.http.wire import requests as wire
@@ -39,15 +40,19 @@ class DocumentsQuery(BaseModel):
 async def list_documents(request: Request, bank_id: BankId, query: Annotated[DocumentsQuery, Query()]) -> Response:
     page = await services(request).documents.list(bank_id, document_filter(query), query.limit, query.offset)
     listed: shapes.ListDocumentsResponse = {
-        "items": await offloaded(
-            len(page.items), lambda: [_list_item(bank_id, document, query.q) for document in page.items]
-        ),
+        "items": await offloaded(len(page.items), partial(_list_items, bank_id, page.items, query.q)),
         "total": page.total,
         "limit": page.limit,
         "offset": page.offset,
         "total_is_estimate": False,
     }
-    return await offloaded(len(page.items), lambda: answer(listed))
+    count, held = len(page.items), [page, listed]
+    del page, listed
+    return await answer_last(count, held)
+
+
+def _list_items(bank_id: str, documents: Sequence[Document], query: str | None) -> list[shapes.DocumentListItem]:
+    return [_list_item(bank_id, document, query) for document in documents]
 
 
 def document_filter(query: DocumentsQuery) -> DocumentFilter:

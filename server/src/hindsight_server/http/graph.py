@@ -64,7 +64,9 @@ async def get_graph(request: Request, bank_id: BankId, query: Annotated[GraphQue
         tags=tag_filter(query.tags, query.tags_match),
     )
     graph = await services(request).graphs.of(bank_id, wanted, query.limit, query.chunk_id or None)
-    return await offloaded(len(graph.facts) + len(graph.links), lambda: answer(graph_answer(graph)))
+    count, held = len(graph.facts) + len(graph.links), [graph]
+    del graph
+    return await offloaded(count, lambda: answer(graph_answer(held.pop())))
 
 
 def graph_answer(graph: Graph) -> shapes.GraphDataResponse:

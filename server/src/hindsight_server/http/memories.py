@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import Query, Request, Response
@@ -15,7 +16,7 @@ from hindsight_server.engine.offload import offloaded
 from hindsight_server.http.files import show_on_facts
 from hindsight_server.http.parsing import BankId, Body, Count, PageNumber, last_before, optional_time
 from hindsight_server.http.recall import iso
-from hindsight_server.http.routes import Handler, answer
+from hindsight_server.http.routes import Handler, answer, answer_last
 from hindsight_server.http.services import services
 from hindsight_server.http.tag_groups import tag_filter
 from hindsight_server.http.wire import requests as wire
@@ -49,15 +50,19 @@ async def list_memories(request: Request, bank_id: BankId, query: Annotated[Memo
     page = await services(request).memories.list(bank_id, fact_filter(query), query.limit, query.offset)
     states = await _states(request, bank_id, page.items)
     listed: shapes.ListMemoryUnitsResponse = {
-        "items": await offloaded(
-            len(page.items), lambda: [_list_item(fact, states.get(fact.fact_id)) for fact in page.items]
-        ),
+        "items": await offloaded(len(page.items), partial(_list_items, page.items, states)),
         "total": page.total,
         "limit": page.limit,
         "offset": page.offset,
     }
     await show_on_facts(services(request), bank_id, cast("list[dict[str, Any]]", listed["items"]))
-    return await offloaded(len(page.items), lambda: answer(listed))
+    count, held = len(page.items), [page, states, listed]
+    del page, states, listed
+    return await answer_last(count, held)
+
+
+def _list_items(facts: Sequence[Fact], states: Mapping[str, ConsolidationState]) -> list[shapes.MemoryUnitListItem]:
+    return [_list_item(fact, states.get(fact.fact_id)) for fact in facts]
 
 
 def fact_filter(query: MemoriesQuery) -> FactFilter:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, Literal, NotRequired, cast
 
 from fastapi import Request, Response
@@ -27,7 +28,7 @@ from hindsight_server.engine.recall.types import (
 )
 from hindsight_server.http.files import show_on_chunks, show_on_facts
 from hindsight_server.http.parsing import BankId, Body, optional_time, token_count
-from hindsight_server.http.routes import Handler, answer
+from hindsight_server.http.routes import Handler, answer_last
 from hindsight_server.http.services import Services, services
 from hindsight_server.http.tag_groups import tag_filter
 from hindsight_server.http.wire import requests as wire
@@ -75,9 +76,12 @@ async def recall(request: Request, bank_id: BankId, body: Annotated[RecallBody, 
         outcome = await served.recaller.recall(bank_id, query)
     if outcome.trace.degraded:
         served.metrics.recall_degraded(outcome.trace.degraded)
-    response = await offloaded(len(outcome.results), lambda: recall_answer(outcome, traced=bool(body.trace)))
+    answering = partial(recall_answer, outcome, traced=bool(body.trace))
+    response = await offloaded(len(outcome.results), answering)
     await _show_attachments(served, bank_id, outcome, response)
-    return await offloaded(len(outcome.results), lambda: answer(response))
+    count, held = len(outcome.results), [outcome, response]
+    del outcome, answering, response
+    return await answer_last(count, held)
 
 
 async def _show_attachments(served: Services, bank_id: str, outcome: RecallOutcome, response: RecallAnswer) -> None:

@@ -18,6 +18,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.convertors import Convertor, register_url_convertor
 
+from hindsight_server.engine.offload import offloaded
 from hindsight_server.http.errors import error_response
 from hindsight_server.http.extensions import EXTENSIONS
 from hindsight_server.http.wire.operations import OPERATIONS
@@ -88,3 +89,18 @@ async def _not_available(request: Request) -> Response:
 def answer(value: Any, status: int = 200) -> Response:
     """A JSON answer from plain values; no model is built on the way out."""
     return Response(orjson.dumps(value), status, media_type="application/json")
+
+
+async def answer_last(items: int, held: list[Any]) -> Response:
+    """A JSON answer of the last value held, which has so many items.
+
+    All that is held is let go where the answer is made: freeing long lists takes as long as making them. So the caller
+    keeps no other reference to it.
+    """
+
+    def made() -> Response:
+        response = answer(held[-1])
+        held.clear()
+        return response
+
+    return await offloaded(items, made)

@@ -12,6 +12,7 @@ import numpy as np
 from hindsight_server.domain.errors import BadRequest
 from hindsight_server.domain.fuzzy_tags import fuzzy_tags
 from hindsight_server.domain.time import find_times
+from hindsight_server.engine.offload import offloaded
 from hindsight_server.engine.recall.arms import ArmReport, Hits, skipped
 from hindsight_server.engine.recall.bank_settings import read_settings, without_arms
 from hindsight_server.engine.recall.cache import BankMoved, ViewCache
@@ -49,7 +50,8 @@ _UNCROSSED = "{} facts are compared less exactly: their vectors for questions in
 # Of fewer rows the scope is made, and of fewer the first pass, about as quickly as a thread is reached and left.
 _INLINE_ROWS = 20_000
 _RANKED_INLINE = 2000
-_COMPARED_INLINE = 500  # texts
+_COMPARED_INLINE = 200  # texts
+_ORDERED = 10  # candidates that are as much work to order as an item
 
 
 class Recaller:
@@ -153,14 +155,17 @@ class Recaller:
         first = first_pass(inputs) if len(view) < _RANKED_INLINE else await asyncio.to_thread(first_pass, inputs)
         first = await with_causes(self._store, run, first)
         run.lap("search")
+        await asyncio.sleep(0)
         exact = await self._exact_rows(run, first)
         compared, reranker = None, skipped("reranker", run.uncompared or "no word vectors")
         words = self._query_words(run, gathered, first)
         if words is not None:
             compared, reranker = await self._compare(run, first, words)
-        ranked = final_order(view, first, compared, self._weights, exact, question.now.timestamp())
+        ordering = partial(final_order, view, first, compared, self._weights, exact, question.now.timestamp())
+        ranked = await offloaded(len(first.rows) // _ORDERED, ordering)
         if question.asks_for_many and scope.session is not None:
             ranked = over_sessions(ranked, scope.session)
+        await asyncio.sleep(0)
         run.lap("rerank")
         return await self._results.build(run, first, replace(ranked, report=reranker))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -49,6 +50,7 @@ class ResultBuilder:
         """The outcome of a ranking."""
         query, scope = run.query, run.scope
         selection = await self._selector.select(run, ranked)
+        await asyncio.sleep(0)  # a step of the loop ends
         rows = ranked.rows[selection.places]
         facts = await self._include.with_visible_names(run.bank_id, scope, selection.facts, rows)
         chunks = entities = sources = truncated = None
