@@ -59,3 +59,10 @@ def test_retained_memories_become_observations_by_themselves(tmp_path: Path) -> 
             assert stats["total_observations"] == 1
             (found,) = api.recall("b", "Where does Ann live?", types=["observation"]).body["results"]
             assert len(found["source_fact_ids"]) == 1
+            # The same after a document is deleted, although nobody retains anything.
+            assert api.retain("b", {"content": "Ann: Oslo is where I live.", "document_id": "park"}).status == 200
+            settled(api, "b")
+            (found,) = api.recall("b", "Where does Ann live?", types=["observation"]).body["results"]
+            assert len(found["source_fact_ids"]) == 2
+            assert api.bank("DELETE", "b", "/documents/park").status == 200
+            assert settled(api, "b")["total_observations"] == 1

@@ -40,16 +40,16 @@ async def bank(reading: Read) -> Read:
 
 @pytest.mark.feature("R7")
 async def test_verbatim_keeps_the_words_and_takes_names_and_dates_from_the_model(bank: Read) -> None:
-    note = fact(
-        "x", time_words="last Friday", start="2024-03-01", entities=[{"name": "Willowbrook", "type": "LOCATION"}]
-    )
-    read = bank([facts({**note, "what": "Ann went to Willowbrook."})])
+    # The second name is one that only a model sees.
+    names = [{"name": "Willowbrook", "type": "LOCATION"}, {"name": "sourdough", "type": "CONCEPT"}]
+    note = fact("x", time_words="last Friday", start="2024-03-01", entities=names)
+    read = bank([facts({**note, "what": "Ann went to Willowbrook and baked sourdough."})])
     await configure(read, retain_extraction_mode="verbatim")
-    text = "Ann: I went to Willowbrook last Friday. It was quiet."
+    text = "Ann: I went to Willowbrook last Friday and baked sourdough. It was quiet."
     await read.engine.retain("b", [ItemInput(content=text, timestamp=_AT)])
     (only,) = await stored(read)
     assert only.text == text
-    assert "Willowbrook" in only.entities
+    assert {"Willowbrook", "sourdough"} <= set(only.entities)
     assert only.occurred_start is not None
     assert only.occurred_start.date().isoformat() == "2024-03-01"
 
