@@ -60,6 +60,7 @@ def test_every_served_operation_answers_as_documented(api: Any, conforms: Confor
     _walk_banks(walk)
     _walk_memories(walk)
     _walk_directives(walk)
+    _walk_webhooks(walk)
     _walk_observations(walk)
     _walk_documents(walk)
     _walk_operations(walk)
@@ -144,6 +145,14 @@ def _walk_directives(walk: Walk) -> None:
     assert walk("list_directives")["total"] == 0
     assert walk("list_directives", query="?active_only=false&tags=user:ann")["items"] == [changed]
     walk("delete_directive", directive_id=made["id"])
+
+
+def _walk_webhooks(walk: Walk) -> None:
+    made = walk("create_webhook", {"url": "https://hooks.example/x", "event_types": ["memory_defense.triggered"]})
+    assert walk("update_webhook", {"enabled": False}, webhook_id=made["id"])["enabled"] is False
+    assert walk("list_webhooks")["total"] == 1
+    assert walk("list_webhook_deliveries", webhook_id=made["id"])["items"] == []
+    assert walk("delete_webhook", webhook_id=made["id"])["deleted_count"] == 1
 
 
 def _walk_observations(walk: Walk) -> None:
