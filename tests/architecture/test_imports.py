@@ -18,7 +18,7 @@ FRAMEWORK = {
     "hindsight_haystack": "import haystack.tools",
     "hindsight_llamaindex": "import llama_index.core.memory, llama_index.core.tools.tool_spec.base",
     "hindsight_langchain": "import langchain_core.tools, langchain.agents",
-    "hindsight_langgraph": "import langchain_core.tools, langchain_core.runnables",
+    "hindsight_langgraph": "import langchain_core.tools, langchain_core.runnables.base",
     "hindsight_adapter_core": "import pydantic",
 }
 
