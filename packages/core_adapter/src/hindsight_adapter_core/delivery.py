@@ -8,8 +8,8 @@
   lives. The first failure of a write is logged as a warning.
 * **Refused for good** (HTTP 4xx that no repetition cures, no key): dropped, logged as an error, counted, told to
   ``on_failure`` and to who waits for the ticket. Failures are never silent.
-* **Queue full.** ``put`` waits for room, at most ``put_seconds``, and then raises :class:`DeliveryFullError`: the
-  caller knows that this one was not taken.
+* **Queue full.** ``put`` waits for room, first come first served, at most ``put_seconds``, and then raises
+  :class:`DeliveryFullError`: the caller knows that this one was not taken.
 * **End of the process.** A normal exit waits for the queue, within
   :data:`~hindsight_adapter_core.bridge.DRAIN_SECONDS`; pauses between tries are cut short. What is left is logged
   with its number and, with ``spool_path``, written to a file that the next process delivers. A kill (SIGKILL, power)
@@ -24,7 +24,6 @@ import concurrent.futures
 import logging
 import os
 import random
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -120,6 +119,7 @@ class Delivery:
         self._lanes: dict[tuple[str, str], deque[_Waiting]] = {}
         self._waiting = self._delivered = self._retries = self._dropped = 0
         self._room: asyncio.Event | None = None
+        self._door: asyncio.Lock | None = None
         self._slots: asyncio.Semaphore | None = None
         self._hurry: asyncio.Event | None = None
         self._spool = Spool(Path(self.options.spool_path)) if self.options.spool_path else None
@@ -148,21 +148,21 @@ class Delivery:
     async def _take(self, call: RetainCall) -> Ticket:
         self._settle_in()
         assert self._room is not None
-        until = time.monotonic() + self.options.put_seconds
-        while self._waiting >= self.options.max_items:
-            left = until - time.monotonic()
-            if left <= 0:
-                raise DeliveryFullError(
-                    f"{FAILURE_PREFIXES['retain']}the background queue is full ({self._waiting} writes wait for the "
-                    "memory server); this one was not taken",
-                    operation="retain",
-                )
-            self._room.clear()
-            try:
-                await asyncio.wait_for(self._room.wait(), left)
-            except TimeoutError:
-                continue
-        return self._enqueue(call)
+        assert self._door is not None
+        try:
+            # One at a time waits for room, the others behind it in the order in which they came: nobody is overtaken
+            # until its time is up.
+            async with asyncio.timeout(self.options.put_seconds), self._door:
+                while self._waiting >= self.options.max_items:
+                    self._room.clear()
+                    await self._room.wait()
+                return self._enqueue(call)
+        except TimeoutError:
+            raise DeliveryFullError(
+                f"{FAILURE_PREFIXES['retain']}the background queue is full ({self._waiting} writes wait for the "
+                "memory server); this one was not taken",
+                operation="retain",
+            ) from None
 
     def _settle_in(self) -> None:
         """Bind to this process's loop; the first time, also take over what an earlier process left."""
@@ -170,7 +170,7 @@ class Delivery:
             self._begin()
         if self._room is not None:
             return
-        self._room, self._hurry = asyncio.Event(), asyncio.Event()
+        self._room, self._hurry, self._door = asyncio.Event(), asyncio.Event(), asyncio.Lock()
         self._slots = asyncio.Semaphore(self.options.parallel)
         for call in self._spool.take() if self._spool else ():
             self._enqueue(call)
