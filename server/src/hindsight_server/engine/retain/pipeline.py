@@ -23,7 +23,7 @@ from hindsight_server.ports.store import Store
 _IN_FLIGHT = 256  # documents that are being read or wait to be stored
 _STORED_AT_ONCE = 32  # documents; encoding so many takes less time than reading them
 _BATCHES_AT_ONCE = 2  # one is encoded while the other is written; both are encoded when reading is the quicker part
-_GATHERING_SECONDS = 0.25  # that the first document of a batch waits for more: small batches cost as much as large ones
+_GATHERING_SECONDS = 0.5  # that the first document of a batch waits for more: small batches cost as much as large ones
 _EXTRACTED_AT_ONCE = 16  # documents that are split into chunks in one go
 
 
