@@ -52,6 +52,34 @@ async def test_a_statement_of_the_same_words_is_evidence(memory: Memory) -> None
     assert found[0] == "My sister lives in Porto."
 
 
+@pytest.mark.parametrize(
+    ("told", "query"),
+    [
+        ("I have a dog. Do you?", "Do I have a dog?"),
+        ("I live in Berlin, where do you live?", "Do I live in Berlin?"),
+        ("My flight is at 9. Can you do that?", "When is my flight?"),
+        ("I was born in 1987, you?", "When was I born?"),
+        ("Is my PIN code 4711?", "What is my PIN code?"),
+        ("我养狗。你呢？", "我养狗吗？"),
+        ("我住在北京，你住在北京吗？", "我住在北京吗？"),
+    ],
+)
+async def test_a_statement_before_a_question_and_a_number_in_it_are_evidence(
+    memory: Memory, told: str, query: str
+) -> None:
+    await memory.retain(told, "The kettle is blue.", "Bread is baked on Fridays.")
+    outcome = await memory.ask(query, trace=True)
+    assert texts(outcome)[0] == told
+    assert not any(one.boosts.get("repeated") for one in outcome.trace.explained)
+
+
+@pytest.mark.parametrize("asked", ["12. When does Dr. Smith come?", "Dr. Smith, when does he come?"])
+async def test_points_commas_and_a_number_in_front_are_no_statement(memory: Memory, asked: str) -> None:
+    await memory.retain(asked, "The kettle is blue.")
+    outcome = await memory.ask("When does Dr. Smith come?", trace=True)
+    assert any(one.boosts.get("repeated") for one in outcome.trace.explained)
+
+
 async def test_a_question_about_a_question_finds_it(memory: Memory) -> None:
     await memory.retain("What is my secret word?", "The kettle is blue.", "Bread is baked on Fridays.")
     found = await memory.texts("What have I asked you yesterday about my secret word?")

@@ -29,7 +29,17 @@ _MOST_READ = 256
 _REPLIES = 3  # that keep their place
 
 # A question mark, after which at most a number and closing signs stand: "Where do I live? (12)".
-_ASKS = re.compile(r"[?？][\s\"'”’)）\]】#(（\[]*\d{0,9}[\s\"'”’)）\]】]*$")
+_ASKS = re.compile(r"[?？][\s\"'”’)）\]】#(（\[]*(?:\d{1,9}[\s\"'”’)）\]】]*)?$")
+_COUNTED = re.compile(r"^[\s#(（\[]*\d{1,9}[.:)）\]、]\s")  # "12. Where do I live?"
+
+# What stands before a question in the same text may be a statement: "I have a dog. Do you?", "I live in Rome, you?"
+_PIECE = re.compile(r"([^.!?,;:。！？，；：\n]+)([.!?,;:。！？，；：\n]*)")
+_OPENS = re.compile(
+    r"\W*(?:(?:so|and|but|or|then)\W+)?"
+    r"(?:what|where|who|whom|whose|when|why|which|how|do|does|did|is|are|was|were|am|can|could|would|should)\b"
+    r"|.*(?:什么|甚麼|什麼|哪|谁|誰|怎|吗|嗎|几|幾|多少)",
+    re.IGNORECASE,
+)
 _NONE: frozenset[str] = frozenset()
 _NO_ROWS = np.empty(0, np.int32)
 
@@ -105,14 +115,25 @@ class RepeatFinder:
         words = {seq: warm.questions[seq] for seq in seqs if seq in warm.questions}
         missing = [seq for seq in seqs if seq not in words]
         facts = await self._cache.facts(bank_id, warm, scope.view, missing) if missing else {}
-        fresh = {seq: self._about(_said(fact)) if _ASKS.search(fact.text) else _NONE for seq, fact in facts.items()}
+        fresh = {seq: self._asked_in(_said(fact)) for seq, fact in facts.items()}
         warm.remember(fresh)
         words |= fresh
         return [words.get(seq, _NONE) for seq in seqs]
 
+    def _asked_in(self, text: str) -> frozenset[str]:
+        """What a text is about that asks and does nothing else; none of any other text."""
+        if not _ASKS.search(text):
+            return _NONE
+        words = self._about(text)
+        told = self._about(". ".join(_told(text)))
+        return _NONE if len(told) >= _SHARE * len(words) else words
+
     def _about(self, text: str) -> frozenset[str]:
-        """What a question is about: its terms without words of asking and bare numbers."""
-        return frozenset(term for term in self._analyzer.query_terms(text) if not term.isdigit())
+        """What a question is about: its terms without words of asking and the number that counts it.
+
+        Any other number may be the answer: "My code is 4711, do you know it?"
+        """
+        return frozenset(self._analyzer.query_terms(_COUNTED.sub("", _ASKS.sub("?", text))))
 
 
 def _likely(scope: Scope, held: list[Postings], asked: int) -> Int32Array:
@@ -138,6 +159,11 @@ def _repeats(scope: Scope, rows: Int32Array) -> Repeats:
     same[-1] = True
     replies = _NO_ROWS if scope.following is None else scope.following[rows]
     return Repeats(kept=rows[same][::-1], dropped=rows[~same], replies=np.setdiff1d(replies[replies >= 0], rows))
+
+
+def _told(text: str) -> list[str]:
+    """The pieces of a text that ask nothing."""
+    return [piece for piece, end in _PIECE.findall(text) if not set(end) & {"?", "？"} and not _OPENS.match(piece)]
 
 
 def _said(fact: Fact) -> str:
