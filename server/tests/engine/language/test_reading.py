@@ -181,7 +181,8 @@ _DOUBLED: dict[str, Any] = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] *
 @pytest.mark.parametrize(
     ("schema", "reason"),
     [
-        ({"patternProperties": {"^(a+)+$": {}}}, "patternProperties"),
+        ({"properties": {"a": {"patternProperties": {"a" * 1001: {}}}}}, "pattern"),
+        ({"patternProperties": {"(": {}}}, "pattern"),
         ({"properties": {"a": {"allOf": [{"unevaluatedProperties": False}]}}}, "unevaluatedProperties"),
         ({"properties": {"a": {"pattern": "a" * 1001}}}, "pattern"),
         ({"properties": {f"n{n}": True for n in range(2001)}}, "too large"),
@@ -208,6 +209,35 @@ def test_checking_by_a_pattern_or_by_references_ends() -> None:
         check_schema(schema, "response_schema")
         (told,) = problems(schema, {"a": "x"})
         assert "too long to check" in told
+
+
+def test_properties_are_checked_by_patterns_of_their_names() -> None:
+    """Pydantic writes them for dictionaries whose keys have a pattern."""
+    closed = {"patternProperties": {"^k_": {"type": "integer"}}, "properties": {"n": {}}, "additionalProperties": False}
+    check_schema(closed, "response_schema")
+    assert problems(closed, {"k_one": 1, "n": "x"}) == ()
+    assert problems(closed, {"k_one": "1"}) == ("k_one: must be of type integer",)
+    assert problems(closed, {"other": 1}) == ("the object: has a property that is not allowed",)
+    typed = {**closed, "additionalProperties": {"type": "string"}}
+    assert problems(typed, {"k_one": 1, "other": 1}) == ("other: must be of type string",)
+
+
+@pytest.mark.parametrize("more", [{}, {"additionalProperties": False}])
+def test_checking_by_a_slow_pattern_of_names_ends(more: dict[str, Any]) -> None:
+    schema = {"patternProperties": {"^(a|aa)+$": {}}, **more}
+    check_schema(schema, "response_schema")
+    (told,) = problems(schema, {"a" * 60 + "b": 1})
+    assert "too long to check" in told
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"), [({"$ref": "#/$defs/none"}, 1), ({"multipleOf": 0.5}, 10**400), ({"$ref": "http://x/y"}, 1)]
+)
+def test_what_the_library_can_not_check_does_not_follow_the_schema(schema: dict[str, Any], value: Any) -> None:
+    inside = {"properties": {"a": schema}}
+    check_schema(inside, "response_schema")
+    (told,) = problems(inside, {"a": value})
+    assert "can't be checked" in told
 
 
 def test_a_schema_is_accepted() -> None:

@@ -26,10 +26,10 @@ _MOST_PARTS = 2_000  # of a caller's schema
 _LONGEST_PATTERN = 1_000
 
 # Their values are schemas by names, which are no keywords.
-_NAMED = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
+_NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _DATA = frozenset({"const", "enum", "default", "examples"})
-# What takes exponential time in nested schemas, or searches by patterns where no bound can be set.
-_REFUSED = frozenset({"patternProperties", "unevaluatedProperties", "unevaluatedItems", "$dynamicRef"})
+# What takes exponential time in nested schemas.
+_REFUSED = frozenset({"unevaluatedProperties", "unevaluatedItems", "$dynamicRef"})
 
 
 class TooLong(Exception):
@@ -41,7 +41,7 @@ def check_bounds(schema: Mapping[str, Any], field: str) -> None:
     for parts, (keyword, value) in enumerate(_parts(schema)):
         if keyword in _REFUSED:
             raise InvalidInput(f"{field} uses {keyword}, which is not supported: name the properties.", field=field)
-        if keyword == "pattern" and isinstance(value, str) and not _can_be_searched(value):
+        if not all(map(_can_be_searched, _patterns(keyword, value))):
             raise InvalidInput(
                 f"{field} has a pattern that is no regular expression, or longer than {_LONGEST_PATTERN} characters.",
                 field=field,
@@ -65,6 +65,12 @@ def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                     waiting += value.values()
                 elif keyword not in _DATA:
                     waiting.append(value)
+
+
+def _patterns(keyword: str, value: Any) -> list[str]:
+    if keyword == "pattern" and isinstance(value, str):
+        return [value]
+    return list(value) if keyword == "patternProperties" and isinstance(value, Mapping) else []
 
 
 def _can_be_searched(pattern: str) -> bool:
@@ -120,7 +126,12 @@ def _validator() -> type[Draft202012Validator]:
             raise TooLong
         yield from follow(validator, wanted, value, schema)
 
-    rules = {"$ref": reference, "pattern": _pattern}
+    rules = {
+        "$ref": reference,
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+    }
     made: type[Draft202012Validator] = extend(Draft202012Validator, rules)  # type: ignore[no-untyped-call]
     return made
 
@@ -130,6 +141,30 @@ def _pattern(validator: Any, wanted: str, value: Any, schema: Any) -> Iterator[V
 
     if isinstance(value, str) and not _found(wanted, value):
         yield ValidationError("the pattern is not found")
+
+
+def _pattern_properties(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
+    if not isinstance(value, dict):
+        return
+    for pattern, inside in wanted.items():
+        for name, part in value.items():
+            if _found(pattern, name):
+                yield from validator.descend(part, inside, path=name, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
+    """The library's own searches by all patterns at once, where no bound can be set."""
+    from jsonschema import ValidationError
+
+    if not isinstance(value, dict):
+        return
+    named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    more = [name for name in value if name not in named and not any(_found(pattern, name) for pattern in patterns)]
+    if wanted is False and more:
+        yield ValidationError("there is a property that is not allowed")
+    elif wanted is not False:
+        for name in more:
+            yield from validator.descend(value[name], wanted, path=name)
 
 
 def _found(pattern: str, text: str) -> bool:

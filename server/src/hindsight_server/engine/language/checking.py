@@ -60,6 +60,8 @@ def problems(schema: Mapping[str, Any], value: Mapping[str, Any]) -> tuple[str, 
         found = sorted(errors(schema, value), key=lambda error: (len(error.absolute_path), str(error.validator)))
     except TooLong:
         return ("the object: it takes too long to check against a pattern or the references of the schema",)
+    except Exception:  # as in `check_schema`; and what arithmetic with numbers of any size raises
+        return ("the object: it can't be checked, since the schema refers to nothing or a number is too large",)
     return tuple(dict.fromkeys(map(_told, found)))[:_MOST_PROBLEMS]
 
 
