@@ -145,17 +145,18 @@ def test_what_is_no_webhook_is_refused_by_field(api: Api, bank: str, body: dict[
 
 
 def test_secrets_that_are_shown_masked_can_be_sent_back(own: Api, bank: str, receiver: WebhookReceiver) -> None:
-    config = {"headers": {"X-Api-Key": "k-123", "X-Team": "a"}, "params": {"token": "t-456", "v": "1"}}
+    config = {"headers": {"X-Api-Key": "k-123", "X-Team": "a"}, "params": {"token": "t-456", "sig": "s-789", "v": True}}
     made = register(own, bank, receiver.url, secret=SECRET, http_config=config)
     seen = {**made, "http_config": {**made["http_config"], "timeout_seconds": 9}}
     changed = own.bank("PATCH", bank, f"/webhooks/{made['id']}", seen)
     assert changed.status == 200, changed.body
     assert changed.body["http_config"]["timeout_seconds"] == 9
     for said in (made, changed.body, own.bank("GET", bank, "/webhooks").body):
-        assert not [word for word in (SECRET, "k-123", "t-456") if word in json.dumps(said)]
+        assert not [word for word in (SECRET, "k-123", "t-456", "s-789") if word in json.dumps(said)]
     own.retain(bank, "Ann: I moved to Oslo.")
     came = receiver.wait_for(1)[0]
-    assert (came.headers["x-api-key"], came.headers["x-team"], came.path) == ("k-123", "a", "/hook?token=t-456&v=1")
+    path = "/hook?token=t-456&sig=s-789&v=true"
+    assert (came.headers["x-api-key"], came.headers["x-team"], came.path) == ("k-123", "a", path)
     check_signatures(came)
     cleared = own.bank("PATCH", bank, f"/webhooks/{made['id']}", {"secret": None})
     assert cleared.body["secret"] is None

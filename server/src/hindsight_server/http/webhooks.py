@@ -104,8 +104,12 @@ def _config(given: wire.WebhookHttpConfig) -> HttpConfig:
 
 
 def _texts(given: dict[str, str | bool | int | float | None] | None) -> dict[str, str]:
-    """The values as texts; null ones count as not given."""
-    return {name: str(value) for name, value in (given or {}).items() if value is not None}
+    """The values as texts, truths as JSON has them; null ones count as not given."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in (given or {}).items()
+        if value is not None
+    }
 
 
 def _webhook(bank_id: str, one: Webhook) -> shapes.WebhookResponse:

@@ -7,6 +7,7 @@ import contextlib
 import ipaddress
 import ssl
 import subprocess
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -97,6 +98,40 @@ async def test_the_request_is_what_was_asked_for() -> None:
         assert came.headers == {**ours, "x-a": "b"}
         assert (await call(receiver.url, method="GET")).body is None
         assert receiver.wait_for(2)[1].method == "GET"
+
+
+@pytest.mark.parametrize("hangs", [True, False])
+async def test_a_body_that_drips_or_breaks_off_does_not_undo_the_answer(hangs: bool) -> None:
+    begun = saying(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab", hangs=hangs)
+
+    async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await begun(reader, writer)
+        writer.transport.abort()
+
+    async with serving(begun if hangs else reset) as port:
+        answer = await call(f"http://127.0.0.1:{port}/", keep_body=True, timeout_seconds=0.5)
+    assert (answer.status, answer.body) == (200, "ab")
+
+
+async def test_a_name_that_hangs_holds_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    go_on = threading.Event()
+
+    def look_up(host: str) -> list[str]:
+        asked.append(host)
+        go_on.wait(10)
+        return ["127.0.0.1"]
+
+    monkeypatch.setattr("hindsight_server.adapters.webhooks.resolving._look_up", look_up)
+    resolver = SystemResolver()
+    first, second = (asyncio.create_task(resolver.addresses("hooks.example")) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.wait([first])
+    go_on.set()
+    assert await second == [ipaddress.ip_address("127.0.0.1")]
+    assert asked == ["hooks.example"]
+    resolver.close()
 
 
 # which address is called

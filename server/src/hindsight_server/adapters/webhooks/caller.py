@@ -8,6 +8,7 @@ its addresses are checked, and the connection goes to one of these. TLS still ch
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import ssl
 from collections.abc import Sequence
@@ -23,6 +24,8 @@ from hindsight_server.ports.webhooks import Answer, Call
 _READ_BYTES = 16 * 1024
 _MOST_HEAD_BYTES = 64 * 1024
 _KEPT_BODY_BYTES = 4096
+_BODY_SECONDS = 2.0  # that the kept part of a body may take, within the time of the attempt
+_END_SECONDS = 0.05  # before the attempt would run out: what is known of the answer is taken then
 _FIRST_FINAL_STATUS = 200
 
 
@@ -45,12 +48,12 @@ class HttpCaller:
     async def call(self, call: Call) -> Answer:
         """See `Caller.call`."""
         try:
-            async with asyncio.timeout(call.timeout_seconds):
+            async with asyncio.timeout(call.timeout_seconds) as limit:
                 reader, writer = await self._connect(call.target)
                 try:
                     writer.write(_request(call))
                     await writer.drain()
-                    return await _answer(reader, keep_body=call.keep_body)
+                    return await _answer(reader, keep_body=call.keep_body, ends_at=limit.when() or 0.0)
                 finally:
                     writer.transport.abort()
         except TimeoutError:
@@ -128,7 +131,7 @@ class _Parsed:
         self.complete = self.status is not None
 
 
-async def _answer(reader: asyncio.StreamReader, *, keep_body: bool) -> Answer:
+async def _answer(reader: asyncio.StreamReader, *, keep_body: bool, ends_at: float) -> Answer:
     parsed, size = _Parsed(), 0
     while parsed.status is None:
         size += await _feed(reader, parsed)
@@ -136,10 +139,18 @@ async def _answer(reader: asyncio.StreamReader, *, keep_body: bool) -> Answer:
             _no_http()
     if not keep_body:
         return Answer(parsed.status)
+    # A body that breaks off or drips takes nothing back: told again, the receiver would have the event twice.
+    body_ends_at = min(asyncio.get_running_loop().time() + _BODY_SECONDS, ends_at - _END_SECONDS)
+    with contextlib.suppress(OSError):  # TimeoutError is one
+        async with asyncio.timeout_at(body_ends_at):
+            await _feed_body(reader, parsed)
+    return Answer(parsed.status, parsed.body.decode("utf-8", "replace").replace("\0", ""))
+
+
+async def _feed_body(reader: asyncio.StreamReader, parsed: _Parsed) -> None:
     while not parsed.complete and len(parsed.body) < _KEPT_BODY_BYTES:
         if not await _feed(reader, parsed, ends=True):
             break
-    return Answer(parsed.status, parsed.body.decode("utf-8", "replace").replace("\0", ""))
 
 
 async def _feed(reader: asyncio.StreamReader, parsed: _Parsed, *, ends: bool = False) -> int:

@@ -11,7 +11,7 @@ from typing import Protocol
 from hindsight_server.domain.errors import DeliveryFailed
 from hindsight_server.domain.webhooks.targets import Address
 
-_THREADS = 4
+_THREADS = 16  # as many as there are attempts at a time
 
 
 class Resolver(Protocol):
@@ -23,15 +23,24 @@ class Resolver(Protocol):
 
 
 class SystemResolver:
-    """Asks the system, on threads of its own: a name server that does not answer holds up nothing else."""
+    """Asks the system, on threads of its own: a name server that does not answer holds up nothing else.
+
+    A question to the system can't be taken back. A name that is looked up is not asked for once more beside it, so that
+    one name which hangs holds one thread, however many attempts it has.
+    """
 
     def __init__(self) -> None:
+        self._looking: dict[str, asyncio.Future[list[str]]] = {}
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="hindsight-webhook-names")
 
     async def addresses(self, host: str) -> list[Address]:
-        looking = asyncio.get_running_loop().run_in_executor(self._threads, _look_up, host)
+        looking = self._looking.get(host)
+        if looking is None:
+            looking = asyncio.get_running_loop().run_in_executor(self._threads, _look_up, host)
+            self._looking[host] = looking
+            looking.add_done_callback(lambda _: self._looking.pop(host, None))
         try:
-            found = await looking
+            found = await asyncio.shield(looking)
         except (OSError, UnicodeError):
             raise DeliveryFailed("the name of the host could not be looked up") from None
         return [ipaddress.ip_address(text) for text in dict.fromkeys(found)]

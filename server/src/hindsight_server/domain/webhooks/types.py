@@ -30,7 +30,10 @@ _OURS = frozenset(
     )
 )
 _OUR_PREFIX = "x-hindsight-"
-_SECRET_NAME = re.compile(r"auth|cookie|token|secret|passw|key|credential|signature|session", re.IGNORECASE)
+_SECRET_NAME = re.compile(
+    r"auth|cookie|token|secret|passw|pwd|key|credential|signature|session|bearer|jwt|^(?:sig|code|pass|pin)$",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
