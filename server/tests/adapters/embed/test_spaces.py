@@ -144,6 +144,25 @@ def test_an_unexpected_error_while_loading_is_kept_as_the_reason() -> None:
     assert embedder.failure == "Embedding space 'slow' could not be loaded: RuntimeError: out of luck"
 
 
+_ENDS_WHILE_LOADING = """
+import time
+from hindsight_server.adapters.embed.spaces import ScriptEmbedder
+
+class Slow:
+    space = "slow"
+    def load(self):
+        time.sleep(0.3)
+        print("loaded", flush=True)
+
+ScriptEmbedder(Slow(), Slow()).start()
+"""
+
+
+def test_a_process_that_ends_waits_for_a_load() -> None:
+    ended = subprocess.run([sys.executable, "-c", _ENDS_WHILE_LOADING], capture_output=True, text=True, timeout=30)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "loaded\n", "")
+
+
 def test_making_an_embedder_imports_and_opens_nothing() -> None:
     program = (
         "import sys\n"

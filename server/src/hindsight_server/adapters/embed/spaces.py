@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import re
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ _log = logging.getLogger(__name__)
 
 # Longer than any load on a machine that works; it only bounds a call that comes before the model.
 _LOAD_SECONDS = 60.0
+_EXIT_SECONDS = 10.0  # that the end of the process waits for a load
 
 _LETTER = re.compile(r"[^\W\d_]")
 _LATIN = re.compile(r"[A-Za-zªºÀ-ÖØ-öø-ɏḀ-ỿＡ-Ｚａ-ｚ]")
@@ -145,6 +147,8 @@ class _Lazy:
             if self._thread is None:
                 self._thread = Thread(target=self._load, name=f"load {self.model.space}", daemon=True)
                 self._thread.start()
+                # Libraries in C++ abort the process when it ends while they are being loaded.
+                atexit.register(self._thread.join, _EXIT_SECONDS)
 
     def get(self) -> SpaceModel:
         if not self.loaded:
