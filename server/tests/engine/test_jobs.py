@@ -176,6 +176,19 @@ async def test_a_cancelled_job_is_stopped_while_it_runs(engine: Engine, runner: 
     assert (await status(engine, "next")).status == "completed"
 
 
+async def test_a_job_that_finds_itself_cancelled_when_it_stores_is_no_failure(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def store(operation: Operation) -> dict[str, int]:
+        await engine.operations.cancel("b", operation.operation_id)
+        raise Conflict("The operation was cancelled; nothing was stored.")
+
+    await add(engine)
+    await JobRunner(engine.store, engine.clock, handlers={"test": store}, options=QUICK).run_until_idle()
+    assert (await status(engine)).status == "cancelled"
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
 async def test_a_cancelled_job_is_stopped_long_before_its_lease_is_renewed(engine: Engine, work: Work) -> None:
     runner = JobRunner(engine.store, engine.clock, handlers={"test": work}, options=JobOptions(slots=1))
     operations = Operations(engine.store, engine.clock, on_cancel=runner.doubt)

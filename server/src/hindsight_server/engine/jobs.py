@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from hindsight_server.domain.errors import BankNotFound, HindsightServerError, InvalidInput, NotFound
+from hindsight_server.domain.errors import BankNotFound, Conflict, HindsightServerError, InvalidInput, NotFound
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.records import Operation
 
@@ -245,8 +245,8 @@ class JobRunner:
 
     async def _failed(self, job: Operation, error: Exception) -> None:
         now = self._clock.now()
-        if isinstance(error, NotFound) and await self._gone(job):
-            _log.info("job %s of bank %r ended: it was deleted while it ran", job.operation_id, job.bank_id)
+        if isinstance(error, NotFound | Conflict) and await self._gone(job):
+            _log.info("job %s of bank %r ended: it was deleted or cancelled while it ran", job.operation_id, job.bank_id)
             return
         waits = isinstance(error, JobIncomplete) and error.waits
         most = self._options.patient_attempts if waits else self._options.max_attempts
@@ -283,9 +283,10 @@ class JobRunner:
 
     async def _gone(self, job: Operation) -> bool:
         try:
-            return await self._store.get_operation(job.bank_id, job.operation_id) is None
+            known = await self._store.get_operation(job.bank_id, job.operation_id)
         except BankNotFound:
             return True
+        return known is None or known.status == "cancelled"
 
     async def _keep_lease(self, job: Operation) -> None:
         """Renew the lease; returns when the job was cancelled or deleted."""
