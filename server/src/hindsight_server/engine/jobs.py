@@ -246,7 +246,9 @@ class JobRunner:
     async def _failed(self, job: Operation, error: Exception) -> None:
         now = self._clock.now()
         if isinstance(error, NotFound | Conflict) and await self._gone(job):
-            _log.info("job %s of bank %r ended: it was deleted or cancelled while it ran", job.operation_id, job.bank_id)
+            _log.info(
+                "job %s of bank %r ended: it was deleted while it ran, or cancelled", job.operation_id, job.bank_id
+            )
             return
         waits = isinstance(error, JobIncomplete) and error.waits
         most = self._options.patient_attempts if waits else self._options.max_attempts
