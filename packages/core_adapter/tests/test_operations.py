@@ -4,8 +4,10 @@ import asyncio
 import copy
 import email.utils
 import pickle
+import ssl
 import traceback
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import AsyncMock, MagicMock
@@ -72,6 +74,22 @@ class TestClients:
         assert memory.recall("mode").texts == ["dark mode"]
         assert {r.headers["Authorization"] for r in server.requests} == {"Bearer given-key"}
         assert all(r.headers["User-Agent"].startswith("mine/1") for r in server.requests)
+
+    def test_a_further_client_reads_no_certificates(
+        self, server: FakeHindsight, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        memory_at(server).retain("x")
+        read = MagicMock(side_effect=ssl.create_default_context)
+        monkeypatch.setattr(ssl, "create_default_context", read)
+        memory_at(server).retain("y")
+        assert len(server.requests) >= 2
+        assert read.call_count == 0
+
+    def test_settings_of_tls_are_the_clients_own(self, server: FakeHindsight, tmp_path: Path) -> None:
+        client = Hindsight(base_url=server.url)
+        client._api_client.configuration.ssl_ca_cert = str(tmp_path / "none.pem")
+        with pytest.raises(HindsightError):
+            open_memory(PACKAGE, MemoryOptions(bank_id="b"), client=client).retain("x")
 
     def test_a_stub_is_used_as_it_is(self) -> None:
         stub = MagicMock()

@@ -19,6 +19,7 @@ from typing import Any, Generic
 
 from .bridge import Bridge, get_bridge
 from .errors import MissingCredentialsError, SerializationError
+from .sessions import share_certificates
 from .settings import (
     DEFAULT_HINDSIGHT_API_URL,
     HINDSIGHT_API_KEY_ENV,
@@ -318,6 +319,7 @@ def _build_sibling(client: Any) -> Any:
     api_client = copy.copy(client._api_client)
     api_client.default_headers = dict(client._api_client.default_headers)
     api_client.rest_client = type(client._api_client.rest_client)(api_client.configuration)
+    share_certificates(api_client.rest_client)
     twin._api_client = api_client
     for name, group in list(vars(twin).items()):
         if getattr(group, "api_client", None) is client._api_client:

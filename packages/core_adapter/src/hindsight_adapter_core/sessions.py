@@ -1,0 +1,42 @@
+"""HTTP sessions of siblings: the system's certificates are read once a process, not once a session."""
+
+from __future__ import annotations
+
+import ssl
+from functools import cache, partial
+from typing import Any
+
+#: What a configuration may ask of TLS; a session with any of it is left to the client.
+_OWN_SETTINGS = ("ssl_ca_cert", "cert_file", "retries")
+
+
+def share_certificates(rest_client: Any) -> None:
+    """Have a ``hindsight_client_api`` REST client that asks nothing special of TLS open its session with shared ones.
+
+    The client reads the system's certificates anew for each session, also for plain HTTP: about 25 ms of processor
+    time on the loop that all memories share, for every conversation that has a client of its own.
+
+    Args:
+        rest_client: fresh and unopened. One that is not built as expected is left as it is.
+    """
+    configuration: Any = getattr(rest_client, "_configuration", None)
+    plain = getattr(configuration, "verify_ssl", False) and not any(
+        getattr(configuration, one, True) for one in _OWN_SETTINGS
+    )
+    unopened = getattr(rest_client, "_pool_manager", rest_client) is None
+    if plain and unopened and hasattr(rest_client, "_ensure_session"):
+        rest_client._ensure_session = partial(_open, rest_client, configuration.connection_pool_maxsize)
+
+
+def _open(rest_client: Any, connections: int) -> None:
+    if rest_client._pool_manager is not None:
+        return
+    import aiohttp
+
+    connector = aiohttp.TCPConnector(limit=connections, ssl=_default_tls())
+    rest_client._pool_manager = aiohttp.ClientSession(connector=connector, trust_env=True)
+
+
+@cache
+def _default_tls() -> ssl.SSLContext:
+    return ssl.create_default_context()
