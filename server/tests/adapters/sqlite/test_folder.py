@@ -131,6 +131,20 @@ async def test_a_file_is_no_folder(tmp_path: Path) -> None:
         await SqliteStore(tmp_path / "file").open()
 
 
+async def test_a_lock_that_can_not_be_opened(tmp_path: Path) -> None:
+    (tmp_path / "memory.lock").mkdir()
+    with pytest.raises(DataFolderError, match=r"memory\.lock can't be written.*owner and permissions"):
+        await SqliteStore(tmp_path).open()
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everything")
+async def test_a_database_that_may_not_be_written(tmp_path: Path) -> None:
+    await filled(tmp_path)
+    (tmp_path / "memory.db").chmod(0o444)
+    with pytest.raises(DataFolderError, match=r"memory\.db may not be read and written"):
+        await SqliteStore(tmp_path).open()
+
+
 async def test_a_newer_layout(tmp_path: Path) -> None:
     await filled(tmp_path)
     database = apsw.Connection(str(tmp_path / "memory.db"))

@@ -26,13 +26,18 @@ _LOCKED_BYTE = 4096
 class FolderLock:
     """An exclusive lock on a data folder. The operating system releases it when the process ends, however it ends.
 
-    Raises DataFolderLocked when another process holds it.
+    Raises DataFolderLocked when another process holds it, DataFolderError when its file can't be opened.
     """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / LOCK
         existed = self._path.exists()
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise DataFolderError(
+                f"{self._path} can't be written: {error.strerror}. Check the folder's owner and permissions."
+            ) from error
         try:
             _lock(self._file)
         except OSError:
@@ -77,6 +82,9 @@ def inspect_database(path: Path, known: tuple[Migration, ...]) -> None:
                 f"{log} is there, but not the database it belongs to. Restore {path} from a backup."
             )
         return
+    for file in (path, log):
+        if file.exists() and not os.access(file, os.R_OK | os.W_OK):
+            raise DataFolderError(f"{file} may not be read and written by this user. Check its owner and permissions.")
     with _read_only(path, with_log=with_log) as connection:
         check_migrations(connection, path, known)
         _check_pages(connection, path)
