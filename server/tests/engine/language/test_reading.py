@@ -230,6 +230,13 @@ def test_checking_by_a_slow_pattern_of_names_ends(more: dict[str, Any]) -> None:
     assert "too long to check" in told
 
 
+def test_checking_many_names_by_many_quick_patterns_ends() -> None:
+    schema = {"patternProperties": {f"^{number}$": {} for number in range(1900)}}
+    check_schema(schema, "response_schema")
+    (told,) = problems(schema, {f"name {number}": 1 for number in range(3000)})
+    assert "too long to check" in told
+
+
 @pytest.mark.parametrize(
     ("schema", "value"), [({"$ref": "#/$defs/none"}, 1), ({"multipleOf": 0.5}, 10**400), ({"$ref": "http://x/y"}, 1)]
 )

@@ -171,6 +171,8 @@ def _found(pattern: str, text: str) -> bool:
     import regex
 
     spent = _SPENT.get()
+    if spent.pattern_seconds > _ALL_PATTERNS_SECONDS:  # many quick searches
+        raise TooLong
     seconds = min(_PATTERN_SECONDS, _ALL_PATTERNS_SECONDS - spent.pattern_seconds)
     began = time.thread_time()
     try:
