@@ -63,7 +63,8 @@ class Distiller:
     ) -> None:
         self._model = model
         # The model bounds this too; but who waits there would not see that it has gone away meanwhile.
-        self._turns = asyncio.Semaphore(model.max_concurrent)
+        # Twice as many as the model takes: the next question waits ready, and goes out as soon as one is answered.
+        self._turns = asyncio.Semaphore(2 * model.max_concurrent)
         self._ordinary = ordinary
         self._aliases = aliases
         self._answers: Mapping[str, ChatReply] = {}
@@ -171,6 +172,7 @@ class Distiller:
             if given is None:
                 outage.failures = 0
         chunk.usage += answer.usage
+        await asyncio.sleep(0)  # the next question goes out before this answer is checked
         return read_facts(answer.value)
 
     async def _checked(
