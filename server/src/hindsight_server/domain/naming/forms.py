@@ -137,9 +137,10 @@ def _read_latin(normal: str) -> NameForm:
 
 def _tokens(text: str) -> list[str]:
     """Words without dots, apostrophes and accents, in their short writing; initials that follow each other are one."""
-    plain = unicodedata.normalize("NFC", _MARKED_LATIN.sub(r"\1", unicodedata.normalize("NFD", text)))
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", _MARKED_LATIN.sub(r"\1", unicodedata.normalize("NFD", text)))
     found: list[str] = []
-    for token in _JOINT.split(plain):
+    for token in _JOINT.split(text):
         token = _DROPPED.sub("", token)
         if token:
             found.append(words.WRITTEN_OUT.get(token, token))
