@@ -7,11 +7,11 @@ from urllib.parse import quote
 
 import typer
 
-from hindsight_server.cli.state import State, give_up
+from hindsight_server.cli.state import State
+from hindsight_server.cli.verbs import Bank, send, show
 
 app = typer.Typer(help="See and change the rules that reflect follows.", no_args_is_help=True, rich_markup_mode=None)
 
-Bank = Annotated[str, typer.Argument(metavar="BANK", help="The memory bank.")]
 DirectiveId = Annotated[str, typer.Argument(metavar="DIRECTIVE", help="Its id.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only for requests with this tag; may be repeated.")]
 
@@ -25,7 +25,7 @@ def list_directives(
 ) -> None:
     """List directives in the order in which they are told."""
     wanted = "".join(f"&tags={quote(one, safe='')}" for one in tag or ())
-    listed = _send(context.obj, bank, "GET", f"?limit=1000&active_only={'false' if every else 'true'}{wanted}", None)
+    listed = send(context.obj, bank, "GET", f"directives?limit=1000&active_only={'false' if every else 'true'}{wanted}")
     _show(context.obj, listed, listed["items"])
 
 
@@ -40,7 +40,7 @@ def create(
 ) -> None:
     """Add a directive."""
     body = {"name": name, "content": content, "priority": priority, "tags": tag or []}
-    made = _send(context.obj, bank, "POST", "", body)
+    made = send(context.obj, bank, "POST", "directives", body)
     _show(context.obj, made, [made])
 
 
@@ -57,28 +57,17 @@ def update(  # noqa: PLR0913 -- its parameters are the options
     """Change a directive."""
     given = {"name": name, "content": content, "priority": priority, "is_active": active}
     body = {field: value for field, value in given.items() if value is not None}
-    changed = _send(context.obj, bank, "PATCH", f"/{quote(directive, safe='')}", body)
+    changed = send(context.obj, bank, "PATCH", f"directives/{quote(directive, safe='')}", body)
     _show(context.obj, changed, [changed])
 
 
 @app.command()
 def delete(context: typer.Context, bank: Bank, directive: DirectiveId) -> None:
     """Delete a directive."""
-    deleted = _send(context.obj, bank, "DELETE", f"/{quote(directive, safe='')}", None)
+    deleted = send(context.obj, bank, "DELETE", f"directives/{quote(directive, safe='')}")
     _show(context.obj, deleted, [deleted])
 
 
-def _send(state: State, bank: str, method: str, path: str, body: dict[str, Any] | None) -> Any:
-    from hindsight_server.cli.api import Api, ApiError
-
-    try:
-        return Api(state).send(method, f"/v1/default/banks/{quote(bank, safe='')}/directives{path}", body)
-    except ApiError as error:
-        give_up(str(error), code=error.code)
-
-
 def _show(state: State, answer: Any, rows: list[dict[str, Any]]) -> None:
-    from hindsight_server.cli.output import show
-
     fields = ("id", "priority", "is_active", "tags", "name", "content")
     show(state, answer, rows=[{field: row[field] for field in fields if field in row} or row for row in rows])

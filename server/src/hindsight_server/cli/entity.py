@@ -8,10 +8,10 @@ from urllib.parse import quote
 import typer
 
 from hindsight_server.cli.state import State, give_up
+from hindsight_server.cli.verbs import Bank, send, show
 
 app = typer.Typer(help="See entities, and correct which names are one.", no_args_is_help=True, rich_markup_mode=None)
 
-Bank = Annotated[str, typer.Argument(metavar="BANK", help="The memory bank.")]
 Entity = Annotated[str, typer.Argument(metavar="ENTITY", help="Its id, or one of its names.")]
 _PAGE = 500
 
@@ -24,16 +24,16 @@ def list_entities(
     ambiguous: Annotated[bool, typer.Option("--ambiguous", help="Only names that could be several.")] = False,
 ) -> None:
     """List entities, the most mentioned first."""
-    answer = _get(context.obj, bank, f"entities?limit={limit}")
+    answer = send(context.obj, bank, "GET", f"entities?limit={limit}")
     items = [item for item in answer["items"] if item["ambiguous"] or not ambiguous]
-    _show(context.obj, {**answer, "items": items}, [_row(item) for item in items])
+    show(context.obj, {**answer, "items": items}, [_row(item) for item in items])
 
 
 @app.command()
 def get(context: typer.Context, bank: Bank, entity: Entity) -> None:
     """Show an entity with the newest memories that name it."""
-    found = _get(context.obj, bank, f"entities/{_id(context.obj, bank, entity)}")
-    _show(
+    found = send(context.obj, bank, "GET", f"entities/{_id(context.obj, bank, entity)}")
+    show(
         context.obj,
         found,
         [{"mentioned_at": fact["mentioned_at"], "text": fact["text"]} for fact in found["observations"]],
@@ -50,8 +50,8 @@ def merge(
     """Say that entities are one."""
     state: State = context.obj
     body = {"entity_ids": [_id(state, bank, other) for other in others]}
-    merged = _send(state, bank, "POST", f"entities/{_id(state, bank, entity)}/merge", body)
-    _show(state, merged, [_row(merged)])
+    merged = send(state, bank, "POST", f"entities/{_id(state, bank, entity)}/merge", body)
+    show(state, merged, [_row(merged)])
 
 
 @app.command()
@@ -62,8 +62,8 @@ def split(
     names: Annotated[list[str], typer.Argument(metavar="NAMES...", help="The names that are not the entity's.")],
 ) -> None:
     """Say that names are not an entity's; a name that you added is removed. `merge` takes it back."""
-    answer = _send(context.obj, bank, "POST", f"entities/{_id(context.obj, bank, entity)}/split", {"names": names})
-    _show(context.obj, answer, [_row(item) for item in answer["items"]])
+    answer = send(context.obj, bank, "POST", f"entities/{_id(context.obj, bank, entity)}/split", {"names": names})
+    show(context.obj, answer, [_row(item) for item in answer["items"]])
 
 
 @app.command()
@@ -74,8 +74,8 @@ def alias(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The further name.")],
 ) -> None:
     """Give an entity a further name."""
-    named = _send(context.obj, bank, "POST", f"entities/{_id(context.obj, bank, entity)}/aliases", {"name": name})
-    _show(context.obj, named, [_row(named)])
+    named = send(context.obj, bank, "POST", f"entities/{_id(context.obj, bank, entity)}/aliases", {"name": name})
+    show(context.obj, named, [_row(named)])
 
 
 @app.command()
@@ -87,8 +87,8 @@ def rename(
 ) -> None:
     """Have an entity go by another name; the old one stays an alias."""
     body = {"canonical_name": name}
-    named = _send(context.obj, bank, "PATCH", f"entities/{_id(context.obj, bank, entity)}", body)
-    _show(context.obj, named, [_row(named)])
+    named = send(context.obj, bank, "PATCH", f"entities/{_id(context.obj, bank, entity)}", body)
+    show(context.obj, named, [_row(named)])
 
 
 def _row(item: dict[str, Any]) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _id(state: State, bank: str, entity: str) -> str:
     """The id of the entity with this id or name; ends with a reason when there is none."""
     wanted, offset = entity.casefold(), 0
     while True:
-        page = _get(state, bank, f"entities?limit={_PAGE}&offset={offset}")
+        page = send(state, bank, "GET", f"entities?limit={_PAGE}&offset={offset}")
         for item in page["items"]:
             names = [item["canonical_name"], *item["aliases"]]
             if item["id"] == entity or wanted in map(str.casefold, names):
@@ -114,22 +114,3 @@ def _id(state: State, bank: str, entity: str) -> str:
         offset += _PAGE
         if offset >= page["total"]:
             give_up(f"No entity of bank '{bank}' has the id or name '{entity}'.", code=1)
-
-
-def _get(state: State, bank: str, path: str) -> Any:
-    return _send(state, bank, "GET", path, None)
-
-
-def _send(state: State, bank: str, method: str, path: str, body: dict[str, Any] | None) -> Any:
-    from hindsight_server.cli.api import Api, ApiError
-
-    try:
-        return Api(state).send(method, f"/v1/default/banks/{quote(bank, safe='')}/{path}", body)
-    except ApiError as error:
-        give_up(str(error), code=error.code)
-
-
-def _show(state: State, answer: Any, rows: list[dict[str, Any]]) -> None:
-    from hindsight_server.cli.output import show
-
-    show(state, answer, rows=rows)

@@ -8,10 +8,10 @@ from urllib.parse import quote
 import typer
 
 from hindsight_server.cli.state import State, give_up
+from hindsight_server.cli.verbs import Bank, send, show
 
 app = typer.Typer(help="See and change who is told of events.", no_args_is_help=True, rich_markup_mode=None)
 
-Bank = Annotated[str, typer.Argument(metavar="BANK", help="The memory bank.")]
 WebhookId = Annotated[str, typer.Argument(metavar="WEBHOOK", help="Its id.")]
 Events = Annotated[
     list[str] | None,
@@ -33,7 +33,7 @@ Secret = Annotated[
 @app.command("list")
 def list_webhooks(context: typer.Context, bank: Bank) -> None:
     """List webhooks, the oldest first. Secrets are not shown."""
-    listed = _send(context.obj, bank, "GET", "?limit=1000", None)
+    listed = send(context.obj, bank, "GET", "webhooks?limit=1000")
     _show(context.obj, listed, listed["items"])
 
 
@@ -55,7 +55,7 @@ def create(  # noqa: PLR0913 -- its parameters are the options
     body: dict[str, Any] = {"url": url, "secret": secret, "enabled": not disabled, "http_config": config}
     if event:
         body["event_types"] = event
-    made = _send(context.obj, bank, "POST", "", body)
+    made = send(context.obj, bank, "POST", "webhooks", body)
     _show(context.obj, made, [made])
 
 
@@ -72,14 +72,14 @@ def update(  # noqa: PLR0913 -- its parameters are the options
     """Change a webhook."""
     given = {"url": url, "event_types": event or None, "secret": secret, "enabled": enabled}
     body = {field: value for field, value in given.items() if value is not None}
-    changed = _send(context.obj, bank, "PATCH", f"/{quote(webhook, safe='')}", body)
+    changed = send(context.obj, bank, "PATCH", f"webhooks/{quote(webhook, safe='')}", body)
     _show(context.obj, changed, [changed])
 
 
 @app.command()
 def delete(context: typer.Context, bank: Bank, webhook: WebhookId) -> None:
     """Delete a webhook, with what is still to be told to it."""
-    deleted = _send(context.obj, bank, "DELETE", f"/{quote(webhook, safe='')}", None)
+    deleted = send(context.obj, bank, "DELETE", f"webhooks/{quote(webhook, safe='')}")
     _show(context.obj, deleted, [deleted])
 
 
@@ -91,13 +91,11 @@ def deliveries(
     limit: Annotated[int, typer.Option(help="How many, at most.", min=1)] = 50,
 ) -> None:
     """List what was told to a webhook and what is still to be, the newest first."""
-    from hindsight_server.cli.output import show
-
     items: list[dict[str, Any]] = []
     cursor: str | None = None
     while True:
         wanted = f"?limit={min(200, limit - len(items))}" + (f"&cursor={quote(cursor, safe='')}" if cursor else "")
-        page = _send(context.obj, bank, "GET", f"/{quote(webhook, safe='')}/deliveries{wanted}", None)
+        page = send(context.obj, bank, "GET", f"webhooks/{quote(webhook, safe='')}/deliveries{wanted}")
         items += page["items"]
         cursor = page["next_cursor"]
         if cursor is None or len(items) >= limit:
@@ -117,17 +115,6 @@ def _pair(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _send(state: State, bank: str, method: str, path: str, body: dict[str, Any] | None) -> Any:
-    from hindsight_server.cli.api import Api, ApiError
-
-    try:
-        return Api(state).send(method, f"/v1/default/banks/{quote(bank, safe='')}/webhooks{path}", body)
-    except ApiError as error:
-        give_up(str(error), code=error.code)
-
-
 def _show(state: State, answer: Any, rows: list[dict[str, Any]]) -> None:
-    from hindsight_server.cli.output import show
-
     fields = ("id", "enabled", "event_types", "url", "secret")
     show(state, answer, rows=[{field: row[field] for field in fields if field in row} or row for row in rows])
