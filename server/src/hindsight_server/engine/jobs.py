@@ -5,40 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, Protocol
+from datetime import timedelta
+from typing import Any
 
 from hindsight_server.domain.errors import BankNotFound, Conflict, HindsightServerError, InvalidInput, NotFound
 from hindsight_server.ports.clock import Clock
+from hindsight_server.ports.jobs import JobQueue
 from hindsight_server.ports.records import Operation
 
 Handler = Callable[[Operation], Awaitable[Mapping[str, Any]]]
 """Does a job and tells what came of it. It is run again after a crash, so doing it twice must equal doing it once."""
 
 _log = logging.getLogger(__name__)
-
-
-class JobQueue(Protocol):
-    """Where jobs come from; every `Store` is one. `Store` says what the methods do."""
-
-    async def claim_operation(self, types: Sequence[str], now: datetime, lease_seconds: float) -> Operation | None: ...
-
-    async def renew_operation(self, operation: Operation, now: datetime, lease_seconds: float) -> bool: ...
-
-    async def get_operation(self, bank_id: str, operation_id: str) -> Operation | None: ...
-
-    async def finish_operation(
-        self,
-        operation: Operation,
-        status: str,
-        now: datetime,
-        *,
-        result: Mapping[str, Any] | None = None,
-        error: str | None = None,
-        retry_at: datetime | None = None,
-    ) -> None: ...
 
 
 class JobIncomplete(HindsightServerError):

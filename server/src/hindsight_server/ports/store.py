@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from hindsight_server.domain.model import Fact
 from hindsight_server.ports.attachments import AttachmentStore
@@ -19,6 +19,7 @@ from hindsight_server.ports.directives import DirectiveStore
 from hindsight_server.ports.embedder import Encoding, Int8Array
 from hindsight_server.ports.entities import EntityStore
 from hindsight_server.ports.forgetting import ForgettingStore
+from hindsight_server.ports.jobs import JobQueue
 from hindsight_server.ports.llm_log import LlmLogStore
 from hindsight_server.ports.mental_models import MentalModelStore
 from hindsight_server.ports.observations import ObservationStore
@@ -59,6 +60,7 @@ class Store(
     LlmLogStore,
     CauseStore,
     WebhookStore,
+    JobQueue,
     Protocol,
 ):
     async def open(self) -> None:
@@ -226,36 +228,10 @@ class Store(
         """Record an operation; the stored one when the id was used for the same before. Raises Conflict otherwise."""
         ...
 
-    async def get_operation(self, bank_id: str, operation_id: str) -> Operation | None: ...
-
     async def list_operations(
         self, bank_id: str, status: str | None, type_: str | None, limit: int, offset: int
     ) -> Page[Operation]:
         """Newest first, without payloads."""
-        ...
-
-    async def claim_operation(self, types: Sequence[str], now: datetime, lease_seconds: float) -> Operation | None:
-        """Take the oldest pending operation, or one whose lease has run out; it is `processing` from then on."""
-        ...
-
-    async def finish_operation(
-        self,
-        operation: Operation,
-        status: str,
-        now: datetime,
-        *,
-        result: Mapping[str, Any] | None = None,
-        error: str | None = None,
-        retry_at: datetime | None = None,
-    ) -> None:
-        """Set the outcome; `pending` hands it back for another try, not before `retry_at`.
-
-        A cancelled operation stays cancelled.
-        """
-        ...
-
-    async def renew_operation(self, operation: Operation, now: datetime, lease_seconds: float) -> bool:
-        """Lengthen the lease of a claimed operation; False when it is not `processing` any more."""
         ...
 
     async def requeue_operation(self, bank_id: str, operation_id: str, now: datetime) -> bool:
