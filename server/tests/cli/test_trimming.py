@@ -35,7 +35,7 @@ _ARENAS_OF_THREADS = """
 import ctypes, os, threading
 from hindsight_server.cli import trimming
 
-trimming.share_arenas(os.environ)
+trimming.tune_allocator(os.environ)
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
 held, together = [], threading.Barrier(8)
@@ -56,7 +56,40 @@ print(len(set(held)))
 
 @pytest.mark.skipif(trimming._malloc_trim() is None, reason="only glibc has arenas")
 @pytest.mark.parametrize(("variables", "is_few"), [({}, True), ({"MALLOC_ARENA_MAX": "8"}, False)])
-def test_threads_share_arenas_unless_the_user_says_otherwise(variables: dict[str, str], is_few: bool) -> None:
+def test_threads_tune_allocator_unless_the_user_says_otherwise(variables: dict[str, str], is_few: bool) -> None:
     command = [sys.executable, "-c", _ARENAS_OF_THREADS]
     counted = subprocess.run(command, env=variables, capture_output=True, check=True, text=True).stdout
     assert (int(counted) <= 2) is is_few
+
+
+# A thread that takes and frees eight megabytes again and again, as recalls in a big bank do.
+_FAULTS_OF_A_THREAD = """
+import os, resource, threading
+from hindsight_server.cli import trimming
+
+trimming.tune_allocator(os.environ)
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
+
+def take_and_free():
+    block = b"x" * (8 << 20)
+    del block
+    before = faults()
+    for _ in range(10):
+        block = b"x" * (8 << 20)
+        del block
+    print(faults() - before)
+
+thread = threading.Thread(target=take_and_free)
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.skipif(trimming._malloc_trim() is None, reason="other libraries keep blocks by rules of their own")
+@pytest.mark.parametrize(("variables", "is_kept"), [({}, True), ({"MALLOC_MMAP_THRESHOLD_": "131072"}, False)])
+def test_a_freed_block_is_kept_for_the_next_request(variables: dict[str, str], is_kept: bool) -> None:
+    command = [sys.executable, "-c", _FAULTS_OF_A_THREAD]
+    faults = subprocess.run(command, env=variables, capture_output=True, check=True, text=True).stdout
+    assert (int(faults) < 1000) is is_kept

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hindsight_server.cli.state import give_up
-from hindsight_server.cli.trimming import keep_trimmed, share_arenas
+from hindsight_server.cli.trimming import keep_trimmed, tune_allocator
 from hindsight_server.domain.errors import DataFolderError
 from hindsight_server.settings import Settings, SettingsError
 
@@ -39,7 +39,7 @@ _PROBED_FIRST_SECONDS = 0.02
 
 def run(*, host: str | None, port: int | None, data_dir: str | None, log_level: str | None) -> None:
     """Serve until SIGINT or SIGTERM. Ends with exit code 2, and the reason, when it can't begin."""
-    share_arenas(os.environ)
+    tune_allocator(os.environ)
     given = {"host": host, "port": port, "data_dir": Path(data_dir) if data_dir else None, "log_level": log_level}
     try:
         settings = Settings.from_environment(os.environ, **given)
