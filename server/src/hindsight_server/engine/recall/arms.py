@@ -136,14 +136,14 @@ def by_entities(scope: Scope, named: Int32Array, seeds: Int32Array, count: int) 
     weights[chosen] *= np.log1p(scope.size / np.maximum(uses[chosen], 1)) / rarest
     if entity_of is not None:
         weights = weights[entity_of]
-    hit = np.flatnonzero((weights > 0)[view.entity_numbers])
+    hit = np.flatnonzero((weights > 0).take(view.entity_numbers))
     owners = view.entity_owners[hit]
     if entity_of is not None:  # a fact that names an entity twice, by two names, shares it once
         pairs = owners.astype(np.int64) * (int(entity_of.max(initial=0)) + 1) + entity_of[view.entity_numbers[hit]]
         once = np.unique(pairs, return_index=True)[1]
         hit, owners = hit[once], owners[once]
     if scope.mask is not None:
-        keep = scope.mask[owners]
+        keep = scope.mask.take(owners)
         hit, owners = hit[keep], owners[keep]
     if not hit.size:
         return Hits.none()

@@ -54,14 +54,15 @@ def _mentions(scope: Scope, entities: Sequence[int], shown: Int32Array) -> tuple
     place[list(entities)] = np.arange(len(entities), dtype=np.int32)
     entity_of = entity_of_names(view, size)
     names = view.entity_numbers
-    which = place[names if entity_of is None else entity_of[names]]
+    which = place.take(names if entity_of is None else entity_of.take(names))
     seen = np.ones(len(view), np.bool_) if scope.mask is None else scope.mask.copy()
     seen[shown] = False
-    hit = np.flatnonzero((which >= 0) & seen[view.entity_owners])
+    hit = np.flatnonzero(which >= 0)
+    hit = hit[seen[view.entity_owners[hit]]]
     rows, which = view.entity_owners[hit], which[hit]
-    wanted = np.where(np.isnan(view.mentioned), -_AGES, view.mentioned)
-    wanted[view.fact_type == _OBSERVATION] += _AGES
-    return which, rows, wanted[rows]
+    wanted = np.where(np.isnan(view.mentioned[rows]), -_AGES, view.mentioned[rows])
+    wanted[view.fact_type[rows] == _OBSERVATION] += _AGES
+    return which, rows, wanted
 
 
 def _last_of_each(which: Int32Array, newest: Float64Array, rows: Int32Array, count: int) -> list[tuple[int, int]]:

@@ -70,7 +70,7 @@ _Lists = Mapping[str, tuple[Int32Array, Float32Array]]
 def _visible(scope: Scope, entry: Postings) -> tuple[Int32Array, Float32Array]:
     if scope.mask is None or not len(entry.rows):
         return entry.rows, entry.counts
-    keep = scope.mask[entry.rows]
+    keep = scope.mask.take(entry.rows)
     return entry.rows[keep], entry.counts[keep]
 
 
@@ -83,7 +83,7 @@ def _turn_scores(scope: Scope, lists: _Lists, rarities: Mapping[str, float]) -> 
     scores = np.zeros(len(scope.view), np.float32)
     for term, (rows, counts) in lists.items():
         weight = np.float32(rarities[term])
-        scores[rows] += weight * _saturated(counts, scope.turns.lengths[rows], scope.turns)
+        scores[rows] += weight * _saturated(counts, scope.turns.lengths.take(rows), scope.turns)
     return scores
 
 
@@ -94,13 +94,13 @@ def _pair_scores(scope: Scope, lists: _Lists) -> Float32Array:
     sums = np.zeros(len(scope.view), np.float32)
     for rows, counts in lists.values():
         sums[rows] = counts
-        after = scope.following[rows]
+        after = scope.following.take(rows)
         linked = after >= 0
         after = after[linked]
         touched = np.concatenate([rows, after[sums[after] == 0]])
         sums[after] += counts[linked]
         weight = np.float32(rarity(scope.pairs.count, len(touched)))
-        scores[touched] += weight * _saturated(sums[touched], scope.pairs.lengths[touched], scope.pairs)
+        scores[touched] += weight * _saturated(sums.take(touched), scope.pairs.lengths.take(touched), scope.pairs)
         sums[touched] = 0
     return scores
 
@@ -112,12 +112,14 @@ def _session_scores(scope: Scope, lists: _Lists) -> Float32Array:
     sums = np.zeros(size, np.float32)
     holds = np.zeros(size, np.bool_)
     for rows, counts in lists.values():
-        touched = scope.session[rows]  # a session as often as it holds the term; each time the same score comes out
+        touched = scope.session.take(
+            rows
+        )  # a session as often as it holds the term; each time the same score comes out
         np.add.at(sums, touched, counts)
         holds[touched] = True
         weight = np.float32(rarity(scope.sessions.count, int(np.count_nonzero(holds))))
-        scores[touched] += weight * _saturated(sums[touched], scope.sessions.lengths[touched], scope.sessions)
+        scores[touched] += weight * _saturated(sums.take(touched), scope.sessions.lengths.take(touched), scope.sessions)
         sums[touched] = 0
         holds[touched] = False
-    spread = scores[scope.session]
+    spread = scores.take(scope.session)
     return spread if scope.mask is None else np.where(scope.mask, spread, np.float32(0))
