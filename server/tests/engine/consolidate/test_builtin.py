@@ -48,6 +48,21 @@ async def test_a_newer_value_supersedes_the_older_and_tells_both(world: World) -
     assert (found.fact.proof_count, await world.counts("b")) == (5, (0, 0))
 
 
+async def test_who_returns_has_lived_there_since_the_return(world: World) -> None:
+    for year, city in ((2019, "Oslo"), (2021, "Bergen"), (2023, "Oslo"), (2024, "Oslo")):
+        await world.retain("b", f"Ann: I live in {city}.", timestamp=f"{year}-03-01T10:00:00Z")
+    await world.run("b")
+    assert await world.texts("b") == ["Ann lives in Oslo (since 2023-03-01; before that Bergen)."]
+
+
+async def test_facts_of_other_tags_are_seen_in_a_scope_that_the_bank_shares(world: World) -> None:
+    await world.engine.banks.put("b", BankInput(config={"default_observation_scopes": "shared"}))
+    await world.retain("b", "Ann: I live in Oslo.", timestamp="2023-03-01T10:00:00Z", tags=["chat:1"])
+    await world.retain("b", "Ann: I live in Bergen.", timestamp="2024-03-01T10:00:00Z", tags=["chat:2"])
+    await world.run("b")
+    assert await world.texts("b") == ["Ann lives in Bergen (since 2024-03-01; before that Oslo)."]
+
+
 async def test_chinese_values_too(world: World) -> None:
     await world.retain("b", "小李：我住在上海。", timestamp="2023-03-01T10:00:00Z")
     await world.retain("b", "小李：我现在住在杭州。", timestamp="2024-05-07T10:00:00Z")

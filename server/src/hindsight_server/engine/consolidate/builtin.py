@@ -141,10 +141,11 @@ def _common(columns: Sequence[Int64Array]) -> Int64Array:
 
 
 def _belongs(look: Look, waiting: WaitingFact, fact: Fact) -> bool:
+    spec = look.usual_scopes if waiting.spec is None else waiting.spec
     return (
         fact.fact_type is not FactType.OBSERVATION
         and fact.state is FactState.VALID
-        and look.scope in scopes_of(waiting.spec, fact.tags)
+        and look.scope in scopes_of(spec, fact.tags)
     )
 
 
@@ -170,8 +171,9 @@ def _superseding(look: Look, fact: Fact, akin: Iterable[Fact]) -> Action | None:
     if len(values) < 2 or any(other.mentioned_at is None for other, _ in claims):
         return None
     newest, now = claims[-1]
-    before = next(made for _, made in reversed(claims) if plain_words(made.value) != plain_words(now.value))
-    since = next(other for other, made in claims if plain_words(made.value) == plain_words(now.value))
+    # Back to the last other value: somebody who moves away and returns has lived there since the return.
+    others = [at for at, (_, made) in enumerate(claims) if plain_words(made.value) != plain_words(now.value)]
+    (_, before), (since, _) = claims[others[-1]], claims[others[-1] + 1]
     text = _told(newest.speaker or "", now, before, since.mentioned_at)
     sources = tuple(Source(fact_id=other.fact_id, quote=other.text) for other, _ in claims)
     known = {other.fact_id for other, _ in claims}

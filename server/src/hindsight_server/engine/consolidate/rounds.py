@@ -174,6 +174,7 @@ class Round:
             facts=facts,
             candidates=candidates,
             settings=settings,
+            usual_scopes=self._config["default_observation_scopes"],
             room=None if limit is None or limit < 0 else max(0, limit - held),
         )
 

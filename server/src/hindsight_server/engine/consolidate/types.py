@@ -74,6 +74,7 @@ class Look:
     Args:
         candidates: observations that they may bear on, likeliest first.
         settings: those that hold in the scope.
+        usual_scopes: the bank's scopes of facts whose document names none (`domain.observation_scopes.scopes_of`).
         room: how many observations more the scope may hold; None for any number.
     """
 
@@ -82,6 +83,7 @@ class Look:
     facts: Sequence[WaitingFact]
     candidates: Sequence[Candidate]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    usual_scopes: object | None = None
     room: int | None = None
 
     @property
