@@ -226,6 +226,9 @@ async def test_absence_is_not_claimed_after_half_a_search(desk: Desk) -> None:
     assert "do not say that something is not there" in told(desk.provider.requests[1])
     outcome = await desk.ask([recall(), done("Luna.", "m1")])
     assert outcome.text == "Luna."
+    expand = tool_call("expand", memory_ids=["m1"])
+    with pytest.raises(ReflectFailed, match="semantic"):
+        await desk.ask([recall(), expand, done("I found nothing about it.", found=False)])
 
 
 @pytest.mark.feature("F2")

@@ -55,7 +55,6 @@ class AgentLoop:
         order: what has to come before an answer.
         writer: writes the answer where the model calls no `done`.
         offered: the tools.
-        question: what is searched when the model itself does not search.
     """
 
     def __init__(

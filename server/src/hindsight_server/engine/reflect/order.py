@@ -47,7 +47,9 @@ class Order:
         self._ran.add(name)
         self._wanted = None if name == self._wanted else self._wanted
         self.found += found.count
-        self.incomplete = set(found.incomplete) - _ORDERS_ONLY
+        failed = set(found.incomplete) - _ORDERS_ONLY
+        # Only a whole search of what holds everything makes up for the failed parts of an earlier one.
+        self.incomplete = failed if name == self.widest else self.incomplete | failed
         if found.releases and self._budget is not Budget.HIGH:
             self._released = True
 
