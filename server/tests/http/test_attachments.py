@@ -361,7 +361,10 @@ async def test_limits_of_settings_and_of_the_bank(serve: Serve) -> None:
     async with serve(lambda r: f"picture = {r.messages[-1].images[0].data[-3:].decode()}", files=files) as app:
         pictures = [image(b"\x89PNG %03d" % number) for number in range(11)]
         assert (await app.retain("b", *pictures)).status_code == 422
-        assert (await app.retain("b", text("x"), image(b"x" * ((1 << 20) + 1)))).status_code == 422
+        too_large = [text("x"), image(b"x" * ((1 << 20) + 1))]
+        assert (await app.retain("b", *too_large)).status_code == 422
+        preview = await app.call("POST", "b", "/memories/dry-run-extract", json={"content": too_large})
+        assert preview.status_code == 422, "a preview takes what a retain takes"
         await app.call("PATCH", "b2", "", json={})
         await app.call("PUT", "b", "", json={"retain_max_attachments_per_chunk": 4})
         await app.retain("b", text("Ten pictures:"), *pictures[:10], document_id="d")

@@ -62,7 +62,8 @@ class Previewer:
             InvalidInput: the item or a setting can't be used.
             Blocked: memory defence would keep the item out.
         """
-        checked = check_items([item], (), lambda _: "preview", self._clock.now(), RetainLimits())
+        limits = RetainLimits() if self._attaching is None else RetainLimits(attachments=self._attaching.limits)
+        checked = check_items([item], (), lambda _: "preview", self._clock.now(), limits)
         updates = settings.checked_updates(overrides, has_model=self._distiller is not None)
         given = {name: value for name, value in updates.items() if value is not None}
         check_attachments(checked, self._attaching)
