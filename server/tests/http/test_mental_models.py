@@ -55,7 +55,15 @@ def test_the_client_keeps_a_mental_model(api: Api, server_url: str, bank: str) -
         finished(api, bank, queued.operation_id)
         assert "black tea" in client.get_mental_model(bank, "tea").content
         assert client.get_mental_model_history(bank, "tea")[0]["previous_content"] == model.content
-        assert client.update_mental_model(bank, "tea", name="Drinks", max_tokens=512).max_tokens == 512
+        changed = client.update_mental_model(bank, "tea", name="Drinks", max_tokens=512, tags=["user:ann", "drinks"])
+        assert changed.max_tokens == 512
+        assert api.bank("GET", bank, "/tags?source=mental_models&q=USER:*").body == {
+            "items": [{"tag": "user:ann", "count": 1}],
+            "total": 1,
+            "limit": 100,
+            "offset": 0,
+        }
+        assert api.bank("GET", bank, "/tags").body["items"] == []
         assert client.clear_mental_model(bank, "tea").content == ""
         client.delete_mental_model(bank, "tea")
         assert client.list_mental_models(bank).total == 0

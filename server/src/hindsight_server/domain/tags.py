@@ -6,7 +6,7 @@ The five modes: ``any`` and ``all`` let untagged memories through, ``any_strict`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -98,3 +98,13 @@ def tag_fits(pattern: str, tag: str) -> bool:
             return False
         position = found + len(piece)
     return len(tag) - position >= len(rest[-1]) and tag.endswith(rest[-1])
+
+
+def most_used(counts: Mapping[str, int], pattern: str | None) -> list[tuple[str, int]]:
+    """Tags with how often each is used, most used first, then by name.
+
+    Args:
+        pattern: as `tag_fits` takes it, in any case; None lists all.
+    """
+    found = [item for item in counts.items() if pattern is None or tag_fits(pattern.casefold(), item[0].casefold())]
+    return sorted(found, key=lambda item: (-item[1], item[0]))

@@ -1,7 +1,10 @@
-"""The tags that facts carry."""
+"""The tags that facts and mental models carry."""
 
 from __future__ import annotations
 
+from collections import Counter
+
+from hindsight_server.domain.tags import most_used
 from hindsight_server.ports.records import Page
 from hindsight_server.ports.store import Store
 
@@ -21,3 +24,11 @@ class Tags:
             query: a pattern with ``*`` for anything, any case: ``user:*``.
         """
         return await self._store.list_tags(bank_id, query or None, limit, offset)
+
+    async def list_of_mental_models(
+        self, bank_id: str, query: str | None = None, limit: int = 100, offset: int = 0
+    ) -> Page[tuple[str, int]]:
+        """As `list`, of mental models instead of facts."""
+        models = await self._store.list_mental_models(bank_id)
+        found = most_used(Counter(tag for model in models for tag in set(model.tags)), query or None)
+        return Page(tuple(found[offset : offset + limit]), len(found), limit, offset)

@@ -164,10 +164,9 @@ async def list_tags(
     limit: Count = 100,
     offset: Count = 0,
 ) -> Response:
-    if source == "mental_models":  # there are none in this version
-        await services(request).banks.get(bank_id)
-        return answer({"items": [], "total": 0, "limit": limit, "offset": offset})
-    page = await services(request).tags.list(bank_id, q or None, limit, offset)
+    tags = services(request).tags
+    listing = tags.list_of_mental_models if source == "mental_models" else tags.list
+    page = await listing(bank_id, q or None, limit, offset)
     listed: shapes.ListTagsResponse = {
         "items": [{"tag": tag, "count": count} for tag, count in page.items],
         "total": page.total,

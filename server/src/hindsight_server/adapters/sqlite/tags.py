@@ -8,7 +8,7 @@ import apsw
 
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, to_json
-from hindsight_server.domain.tags import TagFilter, tag_fits
+from hindsight_server.domain.tags import TagFilter, most_used
 from hindsight_server.ports.records import Page
 
 
@@ -30,8 +30,7 @@ def list_tags(
     for tags, facts in connection.execute(sql("facts.recallable_tag_sets"), (bank_id,)):
         for tag in set(from_json(tags)):
             counts[tag] = counts.get(tag, 0) + facts
-    found = [item for item in counts.items() if query is None or tag_fits(query.casefold(), item[0].casefold())]
-    found.sort(key=lambda item: (-item[1], item[0]))
+    found = most_used(counts, query)
     return Page(tuple(found[offset : offset + limit]), len(found), limit, offset)
 
 
