@@ -23,6 +23,8 @@ from hindsight_adapter_core import (
     Turn,
     open_memory,
 )
+from hindsight_adapter_core.calls import RetainCall
+from hindsight_adapter_core.spool import Spool
 from hindsight_adapter_core.testing import FakeHindsight
 
 pytestmark = pytest.mark.feature("K6")
@@ -213,6 +215,8 @@ def test_what_an_exit_could_not_deliver_waits_in_the_spool(server: FakeHindsight
         memory.retain_in_background(f"fact {n}", document_id="d", append=True)
     """
     server.fail("retain", status=500, times=1000)
+    lost = run_script(body, server.url, str(tmp_path / "no such folder" / "spool.jsonl"))
+    assert "3 memory writes were not delivered before the process ended and are lost: " in lost.stderr
     done = run_script(body, server.url, str(spool))
     assert "3 memory writes were not delivered" in done.stderr
     assert spool.stat().st_mode & 0o077 == 0
@@ -222,6 +226,15 @@ def test_what_an_exit_could_not_deliver_waits_in_the_spool(server: FakeHindsight
     assert memory.flush() == 0
     assert server.texts("b") == [f"fact {n}" for n in range(4)]
     assert not spool.exists()
+
+
+@pytest.mark.parametrize("content", ["one\u2028two\x85three\r\nfour", "half of an emoji: \ud83d"])
+def test_a_spool_gives_back_the_words_that_it_took(tmp_path: Path, content: str) -> None:
+    spool = Spool(tmp_path / "spool.jsonl")
+    call = RetainCall(bank_id="b", content=content, document_id="d", operation_id="o", tags=("t",))
+    spool.put([call])
+    assert spool.take() == [call]
+    assert spool.take() == []
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

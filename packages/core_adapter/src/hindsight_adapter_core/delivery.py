@@ -302,12 +302,13 @@ class Delivery:
         left = [waiting.call for lane in self._lanes.values() for waiting in lane]
         if not left:
             return
+        told, why = f"{len(left)} memory writes were not delivered before the process ended", ""
         if self._spool is not None:
-            self._spool.put(left)
-            self._logger.warning(
-                "%d memory writes were not delivered before the process ended; they wait in %s",
-                len(left),
-                self._spool.path,
-            )
-        else:
-            self._logger.error("%d memory writes were not delivered before the process ended and are lost", len(left))
+            try:
+                self._spool.put(left)
+            except OSError as error:
+                why = f": {error}"
+            else:
+                self._logger.warning("%s; they wait in %s", told, self._spool.path)
+                return
+        self._logger.error("%s and are lost%s", told, why)

@@ -27,10 +27,15 @@ class Spool:
         self.path = path
 
     def put(self, calls: Sequence[RetainCall]) -> None:
-        """Add writes to the file."""
+        """Add writes to the file.
+
+        Raises:
+            OSError: it cannot be written.
+        """
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(descriptor, "a", encoding="utf-8") as file:
-            file.writelines(json.dumps(asdict(call), ensure_ascii=False) + "\n" for call in calls)
+        # In ASCII: Unicode has more line ends than JSON escapes, and halves of characters that no file can hold.
+        with os.fdopen(descriptor, "a", encoding="ascii") as file:
+            file.writelines(json.dumps(asdict(call)) + "\n" for call in calls)
             file.flush()
             os.fsync(file.fileno())
 
@@ -38,10 +43,11 @@ class Spool:
         """The writes in the file, which is removed. A line that cannot be read is left out with a warning."""
         try:
             lines = self.path.read_text(encoding="utf-8").splitlines()
+            self.path.unlink()
         except FileNotFoundError:
             return []
         except OSError as error:
-            logger.warning("cannot read the undelivered memory writes in %s: %s", self.path, error)
+            logger.warning("cannot take over the undelivered memory writes in %s: %s", self.path, error)
             return []
         calls = []
         for line in lines:
@@ -50,5 +56,4 @@ class Spool:
                 calls.append(RetainCall(**{**data, "tags": tuple(data["tags"])}))
             except (ValueError, TypeError, KeyError):
                 logger.warning("an undelivered memory write in %s cannot be read and is left out", self.path)
-        self.path.unlink(missing_ok=True)
         return calls
