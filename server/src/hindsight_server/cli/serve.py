@@ -33,6 +33,9 @@ KEEP_ALIVE_SECONDS = 75
 SHUTDOWN_SECONDS = 10
 # A retain makes some hundred containers an item and almost no cycles: looking for those every 700 costs it 6 %.
 _GARBAGE_THRESHOLD = 20_000
+# A request on the event loop waits so long for Python's lock when a thread computes. By default it is 5 ms, each time:
+# beside a stream of retains the median recall took 15 to 30 % longer; the processor time is the same.
+_SWITCH_SECONDS = 0.0005
 # So long, who asks whether the server works has the interpreter for himself.
 _PROBED_FIRST_SECONDS = 0.02
 
@@ -40,6 +43,7 @@ _PROBED_FIRST_SECONDS = 0.02
 def run(*, host: str | None, port: int | None, data_dir: str | None, log_level: str | None) -> None:
     """Serve until SIGINT or SIGTERM. Ends with exit code 2, and the reason, when it can't begin."""
     tune_allocator(os.environ)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     given = {"host": host, "port": port, "data_dir": Path(data_dir) if data_dir else None, "log_level": log_level}
     try:
         settings = Settings.from_environment(os.environ, **given)
