@@ -117,6 +117,25 @@ async def test_one_recall_too_many_is_told_when_to_come_back(tmp_path: Path) -> 
         assert after.status_code == 200
 
 
+@pytest.mark.parametrize("provider", ["none", "ollama"])
+async def test_a_reflect_with_a_model_needs_no_place_among_the_recalls(tmp_path: Path, provider: str) -> None:
+    named = {"PROVIDER": provider, "MODEL": "m", "BASE_URL": "http://127.0.0.1:9"}
+    environment = {f"HINDSIGHT_API_REFLECT_LLM_{name}": value for name, value in named.items()}
+    services = build_services(
+        Settings.from_environment(environment, data_dir=tmp_path, embeddings_provider="hashing", recalls_in_flight=1)
+    )
+    async with (
+        services.running(),
+        httpx.AsyncClient(transport=httpx.ASGITransport(create_app(services)), base_url="http://127.0.0.1") as client,
+    ):
+        with services.admission.admit():
+            recalled = await client.post("/v1/default/banks/b/memories/recall", json={"query": "canoe"})
+            # A blank question is refused where it is let in at all.
+            reflected = await client.post("/v1/default/banks/b/reflect", json={"query": " "})
+    assert recalled.status_code == 503
+    assert reflected.status_code == (503 if provider == "none" else 422)
+
+
 async def test_documents_of_jobs_are_counted_too(tmp_path: Path) -> None:
     services = build_services(Settings(data_dir=tmp_path, embeddings_provider="hashing"))
     async with (

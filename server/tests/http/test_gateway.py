@@ -244,7 +244,7 @@ async def test_a_search_without_a_place_is_refused_before_it_is_read() -> None:
         Exchange(path=b"/v1/default/banks/b/memories"),
     )
     search.incoming.clear()  # a body that never comes
-    gateway = Gateway(app, Metrics(), api_key=None, max_body_bytes=10, admission=gate)
+    gateway = Gateway(app, Metrics(), api_key=None, max_body_bytes=10, admissions={"/memories/recall": gate})
     with gate.admit():
         await asyncio.wait_for(gateway(search.scope, search.receive, search.send), 5)
         await gateway(other.scope, other.receive, other.send)

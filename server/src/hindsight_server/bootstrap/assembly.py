@@ -74,6 +74,7 @@ def assembled(settings: Settings, outside: Outside) -> Services:
     base, store, clock = core.base, outside.store, outside.clock
     knowing = make_knowing(base)
     retainer, notice = _retainer(core, knowing), knowing.consolidator.notice
+    recalls = Admission(settings.recalls_in_flight)
     return Services(
         store=store,
         embedder=outside.embedder,
@@ -106,8 +107,11 @@ def assembled(settings: Settings, outside: Outside) -> Services:
         attached=Attached(store, core.attaching.keeper),
         webhooks=core.webhooks,
         uploads=make_uploads(settings.files, core.attaching, retainer, base.jobs, clock),
-        admission=Admission(settings.recalls_in_flight),
-        reflect_admission=Admission(settings.reflects_in_flight, wait_seconds=math.inf),
+        admission=recalls,
+        # With a model, a reflect waits for it most of the time: it holds no place among the recalls.
+        reflect_admission=recalls
+        if outside.models.reflect is None
+        else Admission(settings.reflects_in_flight, wait_seconds=math.inf),
         models=outside.models,
         request_log=outside.request_log,
         llm_health=settings.bank_llm_health,

@@ -89,7 +89,11 @@ def create_app(
     add_routes(app, handlers)
     openapi.install(app, handlers)
     gateway = Gateway(
-        app, services.metrics, api_key=api_key, max_body_bytes=max_body_bytes, admission=services.admission
+        app,
+        services.metrics,
+        api_key=api_key,
+        max_body_bytes=max_body_bytes,
+        admissions={"/memories/recall": services.admission, "/reflect": services.reflect_admission},
     )
     gateway.max_upload_bytes = max(max_body_bytes, services.uploads.limits.total_bytes + _FORM_BYTES)
     return gateway

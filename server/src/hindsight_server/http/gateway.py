@@ -11,6 +11,7 @@ import hmac
 import logging
 import math
 import re
+from collections.abc import Mapping
 from typing import NoReturn
 from urllib.parse import quote, unquote_to_bytes
 
@@ -25,7 +26,6 @@ from hindsight_server.http.scope import App, Message, Receive, Scope, Send, head
 logger = logging.getLogger(__name__)
 _LOCAL_HOST = re.compile(rb"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
 _OPEN = ("/health", "/health/live", "/health/ready", "/version")
-_SEARCHES = ("/memories/recall", "/reflect")
 _UPLOADS = "/files/retain"
 _CLIENT_CLOSED = 499
 _DRAIN_SECONDS = 10.0
@@ -55,7 +55,8 @@ class Gateway:
         metrics: where requests are counted.
         api_key: the key that requests must carry, or None.
         max_body_bytes: the largest body that is read.
-        admission: looked at before a search is read, so that refusing one costs next to nothing.
+        admissions: by the end of the path of a search, what is asked before its body is read, so that refusing one
+            costs next to nothing.
         body_seconds: how long a body may take, besides a second for each 16 KiB of it; a slower one is answered with
             408, so that clients which send a byte now and then can't hold connections for ever.
 
@@ -70,7 +71,7 @@ class Gateway:
         *,
         api_key: str | None,
         max_body_bytes: int,
-        admission: Admission | None = None,
+        admissions: Mapping[str, Admission] | None = None,
         body_seconds: float = _BODY_SECONDS,
     ) -> None:
         self._app = app
@@ -78,7 +79,7 @@ class Gateway:
         self._key = api_key.encode() if api_key else None
         self._max_body_bytes = max_body_bytes
         self.max_upload_bytes = max_body_bytes
-        self._admission = admission
+        self._admissions = admissions or {}
         self._body_seconds = body_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -108,8 +109,9 @@ class Gateway:
     async def _pass(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         scope["path"] = _raw_path(scope)
         self._authorize(scope)
-        if self._admission is not None and scope["path"].endswith(_SEARCHES):
-            _refuse_when_full(self._admission)
+        for end, admission in self._admissions.items():
+            if scope["method"] == "POST" and scope["path"].endswith(end):
+                _refuse_when_full(admission)
         body = await self._read_body(scope, receive)
         if body is None:
             return

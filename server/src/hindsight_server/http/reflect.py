@@ -25,9 +25,7 @@ async def reflect(
     request: Request, bank_id: BankId, body: Annotated[wire.ReflectRequest, Body(wire.ReflectRequest)]
 ) -> Response:
     served = services(request)
-    # With a model, a reflect waits for it most of the time: it holds no place among the recalls.
-    admission = served.admission if served.models.reflect is None else served.reflect_admission
-    with admission.admit():
+    with served.reflect_admission.admit():
         outcome = await served.reflector.reflect(bank_id, _query(body))
     served.metrics.reflected(outcome)
     response = reflect_answer(outcome, body.include or wire.ReflectIncludeOptions())
