@@ -11,7 +11,7 @@ from typing import Protocol
 from hindsight_server.domain.errors import DeliveryFailed
 from hindsight_server.domain.webhooks.targets import Address
 
-_THREADS = 16  # as many as there are attempts at a time
+_THREADS = 32  # as many as there are attempts at a time
 
 
 class Resolver(Protocol):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import Counter
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -21,6 +21,7 @@ from hindsight_server.domain.webhooks.signing import event_headers
 from hindsight_server.domain.webhooks.targets import Target, read_target
 from hindsight_server.domain.webhooks.types import RETAIN_COMPLETED, Webhook
 from hindsight_server.engine.jobs import JobOptions, JobRunner, JobWaits
+from hindsight_server.engine.webhooks.slots import PROMPT_SECONDS, SLOTS, Slots
 from hindsight_server.engine.webhooks.webhooks import WebhookOptions
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.records import Operation
@@ -32,9 +33,7 @@ RETRY_SECONDS = (5.0, 300.0, 1800.0, 7200.0, 18000.0)
 """After how long a failed attempt is made again: there are six, over seven and a half hours."""
 MOST_ATTEMPTS = len(RETRY_SECONDS) + 1
 
-_SLOTS = 16
-_SLOTS_OF_ONE = 4  # attempts at one receiver at the same time, so that one that hangs leaves room for the others
-_OPTIONS = JobOptions(slots=_SLOTS, max_attempts=MOST_ATTEMPTS, patient_attempts=MOST_ATTEMPTS, stop_seconds=2.0)
+_OPTIONS = JobOptions(slots=SLOTS, max_attempts=MOST_ATTEMPTS, patient_attempts=MOST_ATTEMPTS, stop_seconds=2.0)
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +47,7 @@ class Deliverer:
         self._caller = caller
         self._options = options
         self._held: dict[str, Delivery] = {}
-        self._receivers: dict[str, str] = {}  # of the attempts that are being made
+        self._slots = Slots()
 
     def worker(self) -> JobRunner:
         """What makes the attempts when they are due."""
@@ -57,13 +56,11 @@ class Deliverer:
     # the queue of the worker
 
     async def claim_operation(self, types: Sequence[str], now: datetime, lease_seconds: float) -> Operation | None:
-        counts = Counter(self._receivers.values())
-        busy = [receiver for receiver, count in counts.items() if count >= _SLOTS_OF_ONE]
-        delivery = await self._store.claim_delivery(now, lease_seconds, busy)
+        delivery = await self._store.claim_delivery(now, lease_seconds, self._slots.busy())
         if delivery is None:
             return None
         self._held[delivery.delivery_id] = delivery
-        self._receivers[delivery.delivery_id] = delivery.webhook_id or ""
+        self._slots.take(delivery.delivery_id, delivery.webhook_id or "")
         return Operation(
             bank_id=delivery.bank_id,
             operation_id=delivery.delivery_id,
@@ -90,7 +87,7 @@ class Deliverer:
         error: str | None = None,
         retry_at: datetime | None = None,
     ) -> None:
-        self._receivers.pop(operation.operation_id, None)
+        self._slots.free(operation.operation_id)
         delivery = self._held.pop(operation.operation_id, None)
         if delivery is None:
             return
@@ -125,7 +122,7 @@ class Deliverer:
         except DeliveryFailed as problem:
             return self._failed(delivery, problem)
         finally:
-            self._receivers.pop(job.operation_id, None)
+            self._slots.free(job.operation_id)
 
     def _failed(self, delivery: Delivery, problem: DeliveryFailed) -> Mapping[str, Any]:
         told: dict[str, Any] = {"error": str(problem)}
@@ -153,10 +150,19 @@ class Deliverer:
         if not webhook.enabled:
             raise DeliveryFailed("the webhook is switched off", lasting=True)
         body = json.dumps(await self._payload(delivery), ensure_ascii=False, separators=(",", ":")).encode()
-        answer = await self._caller.call(self._call(delivery, webhook, body))
+        answer = await self._timed(delivery, self._call(delivery, webhook, body))
         if not 200 <= answer.status < 300:
             raise _Answered(answer)
         return _told(answer)
+
+    async def _timed(self, delivery: Delivery, call: Call) -> Answer:
+        """See `Caller.call`. How long it took decides on the receiver's next slot."""
+        began = time.monotonic()
+        try:
+            return await self._caller.call(call)
+        finally:
+            prompt = time.monotonic() - began < min(PROMPT_SECONDS, call.timeout_seconds / 2)
+            self._slots.free(delivery.delivery_id, prompt=prompt)
 
     async def _receiver(self, delivery: Delivery) -> Webhook:
         """The webhook as it is now. Raises NotFound, DeliveryFailed."""
