@@ -172,6 +172,12 @@ def test_options_are_checked(bad: dict[str, Any]) -> None:
         DeliveryOptions(**bad)
 
 
+def test_options_of_another_kind_are_refused() -> None:
+    options: Any = {"max_items": 3}
+    with pytest.raises(SettingsError, match="DeliveryOptions"):
+        open_memory(PACKAGE, MemoryOptions(bank_id="b", hindsight_api_url="http://x", delivery=options))
+
+
 def run_script(body: str, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     script = textwrap.dedent(
         """

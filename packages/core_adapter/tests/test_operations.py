@@ -30,6 +30,7 @@ from hindsight_adapter_core import (
     load_options,
     open_memory,
     safe_url,
+    scrub,
 )
 from hindsight_adapter_core.bank import means_exists
 from hindsight_adapter_core.retry import retry_after_seconds
@@ -176,6 +177,31 @@ class TestRetries:
         assert answer.startswith("Failed to search memory: ClientConnectorError: cannot reach 127.0.0.1:")
         assert "`hindsight serve`" in answer
         assert "HINDSIGHT_API_URL" in answer
+
+    def test_a_wrong_key_a_wrong_address_and_a_wrong_scheme_are_told_with_the_remedy(
+        self, server: FakeHindsight
+    ) -> None:
+        memory = memory_at(server)
+        server.fail("recall", status=401, detail="Missing or wrong API key.")
+        told = "HTTP 401 Unauthorized: Missing or wrong API key. Set HINDSIGHT_API_KEY, or give api_key."
+        assert memory.answer("recall", "x").endswith(told)
+        server.fail("retain", status=404, detail="Not Found")
+        told = "HTTP 404 Not Found: Not Found; is HINDSIGHT_API_URL the address of a memory server?"
+        assert memory.answer("retain", "x").endswith(told)
+        options = MemoryOptions(bank_id="b", hindsight_api_url=server.url.replace("http:", "https:"))
+        answer = open_memory(PACKAGE, options).answer("recall", "x")
+        assert "no TLS with 127.0.0.1:" in answer
+        assert "hindsight serve" not in answer
+
+    def test_deleting_a_document_has_the_time_of_other_calls(self, server: FakeHindsight) -> None:
+        memory = memory_at(server, deadlines=Deadlines(retain=0.1, recall=0.1, other=5))
+        server.remember("b", "x")
+        server.delay("other", 0.3)
+        memory.documents.delete("d")
+        memory = memory_at(server, deadlines=Deadlines(other=0.1))
+        server.delay("other", 5)
+        with pytest.raises(OperationTimeoutError, match=r"after 0\.1 s"):
+            memory.documents.delete("d")
 
 
 @pytest.mark.feature("K6")
@@ -351,6 +377,25 @@ class TestSecretsAndCopies:
         assert "deadlines" not in dump_options(MemoryOptions())
         with pytest.raises(SettingsError, match="zzz"):
             load_options({"zzz": 1})
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            "Authorization: Bearer s3cret",
+            "{'Authorization': 'Basic s3cret', 'a': 1}",
+            "authorization: s3cret",
+            "bearer s3cret",
+            "x-api-key: s3cret",
+            "HTTP GET /?api_key=s3cret",
+            '{"api_key": "s3cret"}',
+        ],
+    )
+    def test_keys_that_are_announced_are_blotted_out(self, said: str) -> None:
+        assert "s3cret" not in scrub(said)
+
+    def test_words_about_keys_stay(self) -> None:
+        said = "the authorization header is missing; set HINDSIGHT_API_KEY, or give api_key"
+        assert scrub(said) == said
 
     def test_url_credentials_are_not_dumped(self) -> None:
         assert safe_url("http://user:pw@host:1/p?q#f") == "http://host:1/p?q#f"

@@ -105,20 +105,52 @@ def test_a_missing_bank_is_named() -> None:
         ("tags", [""]),
         ("recall_tags_match", "some"),
         ("recall_types", ["opinion"]),
+        ("recall_types must be a list", "world"),
+        ("deadlines", {"recall": 3}),
         ("bank_id", "  "),
         ("reflect_max_tokens", True),
     ],
 )
 def test_bad_values_are_refused_by_name(name: str, value: Any) -> None:
     with pytest.raises(SettingsError, match=name):
-        MemoryOptions(**{name: value})
+        MemoryOptions(**{name.split()[0]: value})
 
 
 def test_unknown_configure_name_and_bad_deadline() -> None:
     with pytest.raises(SettingsError, match="bugdet"):
         CONFIG.configure(bugdet="low")
+    with pytest.raises(SettingsError, match="given"):
+        CONFIG.configure(given=frozenset())
+    with pytest.raises(SettingsError, match="deadlines"):
+        CONFIG.configure(deadlines={"recall": 3})
     with pytest.raises(SettingsError, match="recall"):
         Deadlines(recall=0)
+
+
+@pytest.mark.parametrize("address", ["localhost:8888", "user:secret@host:8888"])
+def test_an_address_without_a_scheme_is_refused_with_the_remedy(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HINDSIGHT_API_URL", address)
+    with pytest.raises(SettingsError, match=r"from environment.*http://localhost:8888") as refused:
+        resolve_connection(None, None, None)
+    assert "secret" not in str(refused.value)
+
+
+def test_a_key_that_was_read_from_a_file_is_sent_without_its_line_break() -> None:
+    assert resolve_connection("http://x", "hsk_1\n", None).api_key == "hsk_1"
+
+
+def test_verbose_logs_each_step_without_what_was_said(server: FakeHindsight, caplog: pytest.LogCaptureFixture) -> None:
+    CONFIG.configure(hindsight_api_url=server.url, verbose=True)
+    try:
+        memory = open_memory(PACKAGE, MemoryOptions(bank_id="b"))
+        memory.retain("my secret colour is red")
+        memory.recall("which colour?")
+    finally:
+        for name in (PACKAGE.import_name, "hindsight_adapter_core"):
+            logging.getLogger(name).setLevel(logging.NOTSET)
+    steps = [line for line in caplog.messages if "bank 'b'" in line]
+    assert [line.split()[0] for line in steps[-3:]] == ["retain", "recall", "1"]
+    assert "colour" not in caplog.text
 
 
 @pytest.mark.feature("K5")

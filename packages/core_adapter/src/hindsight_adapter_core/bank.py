@@ -62,7 +62,10 @@ async def _create(handle: ClientHandle, bank_id: str, mission: str, deadline: fl
             )
             log_traceback(logger, "bank creation", error, secret=handle.secret)
             return
-    _done(handle).add(bank_id) if not _by_url(handle) else _done_by_url.add((str(handle.url), bank_id))
+    if _by_url(handle):
+        _done_by_url.add((str(handle.url), bank_id))
+    else:
+        _done(handle).add(bank_id)
 
 
 def forget_bank(handle: ClientHandle, bank_id: str) -> None:

@@ -151,7 +151,7 @@ class Bridge:
             return
         unfinished = self.drain(drain_timeout)
         if unfinished:
-            logger.warning("%d memory writes did not finish before the process ended", unfinished)
+            logger.warning("%d tasks of memory's background work did not finish before the process ended", unfinished)
         with self._lock:
             self._closed = True
             closers, self._closers = list(self._closers.values()), {}

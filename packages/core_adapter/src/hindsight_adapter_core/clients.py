@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from .bridge import Bridge, get_bridge
-from .errors import MissingCredentialsError, SerializationError
+from .errors import MissingCredentialsError, SerializationError, SettingsError
 from .sessions import share_certificates
 from .settings import (
     DEFAULT_HINDSIGHT_API_URL,
@@ -109,7 +109,11 @@ def lazy_client_class(module_name: str) -> Callable[[str], Any]:
 
 
 def resolve_connection(hindsight_api_url: str | None, api_key: str | None, config: AdapterConfig | None) -> Connection:
-    """Settle URL and key: argument, then ``configure()``, then environment, then the vendor's cloud without a key."""
+    """Settle URL and key: argument, then ``configure()``, then environment, then the vendor's cloud without a key.
+
+    Raises:
+        SettingsError: the address is none of HTTP.
+    """
     given = config.given if config is not None else frozenset()
     url: str
     url_origin: Origin
@@ -121,6 +125,11 @@ def resolve_connection(hindsight_api_url: str | None, api_key: str | None, confi
         url, url_origin = os.environ[HINDSIGHT_API_URL_ENV], "environment"
     else:
         url, url_origin = DEFAULT_HINDSIGHT_API_URL, "default"
+    if not url.lower().startswith(("http://", "https://")):
+        # Not shown: it may hold a password, which can't be told without a scheme.
+        raise SettingsError(
+            f"hindsight_api_url (from {url_origin}) must begin with http:// or https://, as http://localhost:8888 does"
+        )
     configured = read_api_key(config) if config is not None else None
     environment = os.environ.get(HINDSIGHT_API_KEY_ENV) or None
     key_origin: Origin | None
@@ -132,6 +141,8 @@ def resolve_connection(hindsight_api_url: str | None, api_key: str | None, confi
         key, key_origin = environment, "environment"
     else:
         key, key_origin = "", None
+    # A key that was read from a file ends in a line break, with which no header can be sent.
+    key = key.strip()
     return Connection(url=discreet_url(url), api_key=key or None, url_origin=url_origin, key_origin=key_origin)
 
 
@@ -154,8 +165,8 @@ def connect(
         api_key: bearer key.
     """
     if client is not None:
-        shown = client_url(client) or hindsight_api_url
-        return ClientHandle(package, client, url=hindsight_api_url or shown, url_origin="argument", given=True)
+        url = client_url(client) or hindsight_api_url
+        return ClientHandle(package, client, url=url, url_origin="argument", given=True)
     connection = resolve_connection(hindsight_api_url, api_key, package.config.get_config())
     arguments: dict[str, Any] = {
         "base_url": connection.url,

@@ -109,7 +109,9 @@ class Delivery:
     """
 
     def __init__(self, requests: Requests, options: DeliveryOptions | None = None) -> None:
-        self.options = options or DeliveryOptions()
+        self.options = DeliveryOptions() if options is None else options
+        if not isinstance(self.options, DeliveryOptions):
+            raise SettingsError(f"delivery must be DeliveryOptions(...), not {options!r}")
         self._requests = requests
         self._logger = logging.getLogger(requests.logger_name)
         self._begin()

@@ -62,7 +62,7 @@ class OperationError(HindsightError):
     :class:`ConcealedError` when that one would show the key.
 
     Attributes:
-        operation: ``"retain"``, ``"recall"``, ``"reflect"`` or ``"bank"``.
+        operation: ``"retain"``, ``"recall"`` or ``"reflect"``.
         outcome_unknown: True when the server may have done the work although no answer came.
     """
 

@@ -10,7 +10,7 @@ from typing import Any
 from .errors import ConcealedError, OperationError, OperationTimeoutError
 from .retry import outcome_open
 from .serialization import scrub
-from .settings import HINDSIGHT_API_URL_ENV
+from .settings import HINDSIGHT_API_KEY_ENV, HINDSIGHT_API_URL_ENV
 from .tools import Operation
 
 __all__ = ["FAILURE_DETAIL_LIMIT", "FAILURE_PREFIXES", "describe_failure", "log_traceback", "without_key"]
@@ -38,6 +38,9 @@ def describe_failure(
         secret: a key to blot out.
     """
     text = " ".join(scrub(_error_text(error), secret).split())
+    if operation == "retain" and getattr(error, "status", None) == 404:
+        # A bank that is not there is made by a write, so it is the address that is not there.
+        text = f"{text}; is {HINDSIGHT_API_URL_ENV} the address of a memory server?"
     unknown = operation == "retain" and outcome_open(error)
     if isinstance(error, TimeoutError) and not text:
         text = "timed out" + (f" after {seconds:g} s" if seconds else "") + ", outcome unknown"
@@ -84,8 +87,12 @@ def _chained(error: BaseException) -> list[BaseException]:
 
 def _error_text(error: Exception) -> str:
     # By name: the transport must not be imported to describe what it could not have raised.
-    if any(kind.__name__ == "ClientConnectorError" for kind in type(error).__mro__):
-        address = f"{getattr(error, 'host', '')}:{getattr(error, 'port', '')}"
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    address = f"{getattr(error, 'host', '')}:{getattr(error, 'port', '')}"
+    if "ClientSSLError" in kinds:
+        reason = getattr(error, "certificate_error", None) or getattr(error, "os_error", error)
+        return f"no TLS with {address} ({reason}). Does {HINDSIGHT_API_URL_ENV} say https:// where http:// is served?"
+    if "ClientConnectorError" in kinds:
         return (
             f"cannot reach {address}. Is the memory server running (`hindsight serve`), "
             f"and is {HINDSIGHT_API_URL_ENV} its address?"
@@ -101,4 +108,5 @@ def _error_text(error: Exception) -> str:
         detail = parsed.get("detail", parsed) if isinstance(parsed, dict) else parsed
     except ValueError:
         pass
-    return f"HTTP {status} {reason or ''}: {detail if detail is not None else ''}".rstrip(": ")
+    text = f"HTTP {status} {reason or ''}: {detail if detail is not None else ''}".rstrip(": ")
+    return f"{text} Set {HINDSIGHT_API_KEY_ENV}, or give api_key." if status == 401 else text

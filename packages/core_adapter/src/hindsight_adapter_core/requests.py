@@ -98,6 +98,7 @@ class Requests:
             forget_bank(self._handle, call.bank_id)
             return RecallOutcome()
         results = getattr(response, "results", None) or ()
+        self._logger.debug("%d memories found in bank %r", len(results), call.bank_id)
         return RecallOutcome(memories=tuple(RecalledMemory.from_result(one) for one in results), raw=response)
 
     async def reflect(self, call: ReflectCall) -> ReflectOutcome:
@@ -161,29 +162,43 @@ class Requests:
     async def delete_document(self, bank_id: str | None, document_id: str) -> None:
         """Delete a document and its memories; no error when there is none."""
         bank = self._settings.bank(bank_id)
-        await self._of_document("retain", bank, lambda client: call_delete_document(client, bank, document_id))
+        seconds = self._settings.deadlines.other
+        await self._of_document("retain", bank, lambda client: call_delete_document(client, bank, document_id), seconds)
 
-    async def _of_document(self, operation: Operation, bank_id: str, call: Callable[[Any], Awaitable[T]]) -> T | None:
+    async def _of_document(
+        self, operation: Operation, bank_id: str, call: Callable[[Any], Awaitable[T]], seconds: float | None = None
+    ) -> T | None:
         try:
-            return await self._send(operation, bank_id, call)
+            return await self._send(operation, bank_id, call, seconds=seconds)
         except OperationError as error:
             if getattr(error.__cause__, "status", None) != 404:
                 raise
             return None
 
     async def _send(
-        self, operation: Operation, bank_id: str, call: Callable[[Any], Awaitable[T]], *, repeatable: bool = True
+        self,
+        operation: Operation,
+        bank_id: str,
+        call: Callable[[Any], Awaitable[T]],
+        *,
+        repeatable: bool = True,
+        seconds: float | None = None,
     ) -> T:
         client = self._handle.live()
         deadlines = self._settings.deadlines
         if self._handle.url:
             self._package.config.announce(self._handle.url, self._handle.url_origin, bank_id)
         await ensure_bank(self._handle, bank_id, self._settings.mission, deadline=deadlines.bank)
-        seconds: float = getattr(deadlines, operation)
-        deadline_at = asyncio.get_running_loop().time() + seconds
+        if seconds is None:
+            seconds = getattr(deadlines, operation)
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        deadline_at = started + seconds
         try:
             async with asyncio.timeout_at(deadline_at):
-                return await with_retries(lambda: call(client), repeatable=repeatable, deadline_at=deadline_at)
+                answer = await with_retries(lambda: call(client), repeatable=repeatable, deadline_at=deadline_at)
+            self._logger.debug("%s in bank %r took %.3f s", operation, bank_id, loop.time() - started)
+            return answer
         except Exception as error:
             # Whatever a client can raise becomes the one documented failure, with its cause.
             log_traceback(self._logger, operation, error, secret=self._handle.secret)

@@ -38,7 +38,11 @@ DUMPED_OPTIONS: tuple[str, ...] = (
 #: Written only when they differ from their default, so that older readers meet no unknown key.
 _OPTIONAL = ("source_tag", "retain_async", "tag_groups", "min_scores", "deadlines")
 
-_BEARER = re.compile(r"(?i)\b(bearer|authorization:?|api[-_]?key['\"]?\s*[:=])\s+\S+")
+#: A key behind the word that announces it, in headers, JSON, settings and prose.
+_ANNOUNCED_KEY = re.compile(
+    r"(?i)\b(authorization['\"]?\s*[:=]\s*['\"]?(?:(?:bearer|basic)\s+)?|bearer\s+|api[-_]?key['\"]?\s*[:=]\s*['\"]?)"
+    r"[^\s'\",}]+"
+)
 _URL_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 
@@ -77,8 +81,8 @@ def load_options(data: Mapping[str, Any]) -> MemoryOptions:
 
 
 def scrub(text: str, *secrets: str | None) -> str:
-    """``text`` with the given secrets, bearer tokens and URL credentials blotted out."""
+    """``text`` with the given secrets, announced keys (``Authorization: ...``) and URL credentials blotted out."""
     for secret in secrets:
         if secret:
             text = text.replace(secret, "***")
-    return _URL_CREDENTIALS.sub("***@", _BEARER.sub(r"\1 ***", text))
+    return _URL_CREDENTIALS.sub("***@", _ANNOUNCED_KEY.sub(r"\1***", text))

@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, InitVar, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 from .errors import MissingBankError, SettingsError
@@ -50,7 +50,8 @@ Origin = Literal["argument", "configure()", "environment", "default"]
 class Deadlines:
     """How long each operation may take in all, retries included, in seconds.
 
-    Defaults: retain 15, recall 10, reflect 30, bank creation 15, everything else 30.
+    Defaults: retain 15, recall 10, reflect 30, bank creation 15, other 30. Reading a document back counts as a recall;
+    deleting one is the other thing that there is.
 
     Raises:
         SettingsError: a value is not a positive number.
@@ -110,6 +111,7 @@ class AdapterConfig:
         check_choice("budget", self.budget, BUDGETS)
         check_choice("recall_tags_match", self.recall_tags_match, TAGS_MATCHES)
         check_positive("max_tokens", self.max_tokens)
+        check_deadlines(self.deadlines)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_api_key": None}
@@ -170,12 +172,10 @@ class ConfigHolder(Generic[ConfigT]):
         Raises:
             SettingsError: a value is out of its range, or a name is unknown.
         """
-        known = {f.name for f in fields(self._config_class)} | {"api_key"}
+        known = {f.name for f in fields(self._config_class)} - {"given"} | {"api_key"}
         unknown = sorted(set(values) - known)
         if unknown:
-            raise SettingsError(
-                f"configure() knows no {', '.join(unknown)}; it takes {', '.join(sorted(known - {'given'}))}"
-            )
+            raise SettingsError(f"configure() knows no {', '.join(unknown)}; it takes {', '.join(sorted(known))}")
         given = {name: value for name, value in values.items() if value is not None}
         filled = dict(given)
         filled.setdefault("api_key", os.environ.get(HINDSIGHT_API_KEY_ENV) or None)
@@ -281,8 +281,9 @@ class MemoryOptions:
             check_choice(name, getattr(self, name), TAGS_MATCHES)
         for name in ("max_tokens", "reflect_max_tokens"):
             check_positive(name, getattr(self, name))
-        for name in ("tags", "recall_tags", "reflect_tags"):
+        for name in ("tags", "recall_tags", "reflect_tags", "recall_types"):
             check_tags(name, getattr(self, name))
+        check_deadlines(self.deadlines)
         for kind in self.recall_types or ():
             check_choice("recall_types", kind, FACT_TYPES)
         if self.tag_groups and (self.recall_tags or self.reflect_tags):
@@ -333,10 +334,6 @@ class MemorySettings:
         """Every resolved value with its origin, e.g. ``{"budget": ("high", "configure()")}``."""
         return {name: (getattr(self, name), origin) for name, origin in self.origins.items()}
 
-    def with_options(self, **changes: Any) -> MemoryOptions:
-        """The original options with some of them changed."""
-        return replace(self.options, **changes)
-
 
 def resolve_settings(options: MemoryOptions, config: AdapterConfig | None, *, default_context: str) -> MemorySettings:
     """Settle every option: argument, then ``configure()``, then environment, then default.
@@ -385,6 +382,12 @@ def check_positive(name: str, value: object) -> None:
     """Refuse anything but a positive whole number; ``None`` passes."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value <= 0):
         raise SettingsError(f"{name} must be a positive whole number, not {value!r}")
+
+
+def check_deadlines(value: object) -> None:
+    """Refuse anything but :class:`Deadlines`; ``None`` passes."""
+    if value is not None and not isinstance(value, Deadlines):
+        raise SettingsError(f"deadlines must be Deadlines(...), e.g. Deadlines(recall=3), not {value!r}")
 
 
 def check_tags(name: str, value: object) -> list[str]:
