@@ -1,4 +1,4 @@
-"""A small HTTP client of the standard library: the command line needs four calls and must start quickly."""
+"""A small HTTP client of the standard library: the command line needs few calls and must start quickly."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import urllib.request
 import uuid
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from hindsight_server import __version__
 from hindsight_server.cli.state import State
@@ -38,15 +38,11 @@ class Api:
 
     def get(self, path: str) -> Any:
         """GET a path; the decoded answer. Raises ApiError."""
-        return self._call("GET", path, None)
-
-    def bank(self, bank_id: str, path: str, body: dict[str, Any]) -> Any:
-        """POST to a path below a bank; the decoded answer. Raises ApiError."""
-        return self._call("POST", f"/v1/default/banks/{quote(bank_id, safe='')}/{path}", body)
+        return self.send("GET", path)
 
     def send(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         """Any call; the decoded answer. Raises ApiError."""
-        return self._call(method, path, body)
+        return self._decoded(method, path, None if body is None else json.dumps(body).encode(), "application/json")
 
     def upload(self, path: str, data: bytes) -> Any:
         """POST a file as a form; the decoded answer. Raises ApiError."""
@@ -70,15 +66,18 @@ class Api:
         """GET a path; the answer as it comes, to be closed. Raises ApiError."""
         return self._open("GET", path, None, "application/json")
 
-    def _call(self, method: str, path: str, body: dict[str, Any] | None) -> Any:
-        return self._decoded(method, path, None if body is None else json.dumps(body).encode(), "application/json")
-
     def _decoded(self, method: str, path: str, data: bytes | None, kind: str) -> Any:
         try:
             with self._open(method, path, data, kind) as response:
                 return json.load(response)
         except ValueError:
             raise ApiError(f"What answers at {self._url} is no memory server: its answer is not JSON.", 2) from None
+        except (OSError, http.client.HTTPException) as error:
+            raise ApiError(
+                f"The answer of {self._url} broke off ({error}). What was asked may have been done; look before you "
+                "ask again.",
+                2,
+            ) from None
 
     def _open(self, method: str, path: str, data: bytes | None, kind: str) -> http.client.HTTPResponse:
         headers = {"content-type": kind, "user-agent": f"hindsight-cli/{__version__}"}

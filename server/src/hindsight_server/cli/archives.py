@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from hindsight_server.cli.state import State, give_up, say
+from hindsight_server.cli.verbs import bank_path
 
 if TYPE_CHECKING:
     from hindsight_server.cli.api import Api
@@ -23,11 +24,15 @@ def export(state: State, bank: str, path: str, file: Path) -> None:
     result = finished(state, bank, path)
     try:
         with Api(state).open(result["download_url"]) as source, file.open("wb") as target:
-            shutil.copyfileobj(source, target)
+            with contextlib.suppress(ConnectionError, TimeoutError):
+                shutil.copyfileobj(source, target)
+            size = target.tell()
     except ApiError as error:
         give_up(str(error), code=error.code)
     except OSError as error:
         give_up(f"{file} can't be written: {error.strerror}", code=2)
+    if size != result["byte_size"]:
+        give_up(f"{file} is not whole: {size} of {result['byte_size']} bytes came. Export it again.", code=2)
     row = {name: result[name] for name in ("documents_exported", "facts_exported", "byte_size")}
     show_result(state, {"file": str(file), **row})
 
@@ -36,7 +41,7 @@ def finished(state: State, bank: str, path: str, upload: bytes | None = None) ->
     """Submit a job and wait for it; its result. Ends the command when it fails."""
     from hindsight_server.cli.api import Api, ApiError
 
-    api, below = Api(state), f"/v1/default/banks/{quote(bank, safe='')}/"
+    api, below = Api(state), f"{bank_path(bank)}/"
     try:
         submitted = api.send("POST", below + path) if upload is None else api.upload(below + path, upload)
         return _wait(api, f"{below}operations/{submitted['operation_id']}")

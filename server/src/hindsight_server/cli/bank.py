@@ -6,13 +6,13 @@ from enum import StrEnum
 from pathlib import Path
 from shlex import quote as quoted
 from typing import Annotated, Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import typer
 
 from hindsight_server.cli.archives import export, finished, show_result
 from hindsight_server.cli.state import State, give_up, say
-from hindsight_server.cli.verbs import show
+from hindsight_server.cli.verbs import BANKS, Bank, bank_path, call, send, show
 
 app = typer.Typer(
     help="List, watch, copy, export, import and delete banks.", no_args_is_help=True, rich_markup_mode=None
@@ -30,11 +30,9 @@ class Conflict(StrEnum):
     NEW_ID = "new-id"
 
 
-Bank = Annotated[str, typer.Argument(metavar="BANK", help="The memory bank.")]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The archive.")]
 Data = Annotated[bool, typer.Option("--data/--no-data", help="Documents and memories.")]
 Settings = Annotated[bool, typer.Option("--settings/--no-settings", help="The bank's own settings.")]
-_BANKS = "/v1/default/banks"
 
 
 @app.command("list")
@@ -45,7 +43,7 @@ def list_banks(
 ) -> None:
     """List banks, the most recently written first."""
     wanted = urlencode({"q": query or "", "limit": limit})
-    listed = _send(context.obj, "GET", f"{_BANKS}?{wanted}")
+    listed = call(context.obj, "GET", f"{BANKS}?{wanted}")
     columns = ("bank_id", "name", "fact_count", "created_at", "last_write_at")
     show(context.obj, listed, [{name: bank[name] for name in columns} for bank in listed["banks"]])
     if len(listed["banks"]) < listed["total"]:
@@ -82,7 +80,7 @@ def delete(
             f"Say `hindsight bank delete {quoted(bank)} --yes` to delete them; `hindsight bank export` keeps a copy.",
             code=2,
         )
-    done = _send(context.obj, "DELETE", _path(bank))
+    done = call(context.obj, "DELETE", bank_path(bank))
     show(context.obj, done, [{name: done[name] for name in ("deleted_count", "message")}])
 
 
@@ -140,24 +138,10 @@ def security_events(
     limit: Annotated[int, typer.Option(min=0, help="How many at most.")] = 20,
 ) -> None:
     """List what memory defence decided, the newest first."""
-    told = _send(context.obj, "GET", f"{_path(bank)}/security-events?limit={limit}")
+    told = send(context.obj, bank, "GET", f"security-events?limit={limit}")
     columns = ("created_at", "action", "detector", "severity", "document_id", "message")
     show(context.obj, told, [{name: event[name] for name in columns} for event in told["items"]])
 
 
-def _path(bank: str) -> str:
-    return f"{_BANKS}/{quote(bank, safe='')}"
-
-
 def _stats(state: State, bank: str) -> Any:
-    return _send(state, "GET", f"{_path(bank)}/stats")
-
-
-def _send(state: State, method: str, path: str) -> Any:
-    """A call; the decoded answer. Ends the command with the reason when it fails."""
-    from hindsight_server.cli.api import Api, ApiError
-
-    try:
-        return Api(state).send(method, path)
-    except ApiError as error:
-        give_up(str(error), code=error.code)
+    return send(state, bank, "GET", "stats")

@@ -10,6 +10,7 @@ import typer
 
 from hindsight_server.cli.archives import export
 from hindsight_server.cli.state import give_up
+from hindsight_server.cli.verbs import Bank
 
 app = typer.Typer(help="Upload and export documents.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -22,7 +23,7 @@ def group() -> None:
 @app.command("export")
 def export_documents(
     context: typer.Context,
-    bank: Annotated[str, typer.Argument(metavar="BANK", help="The memory bank.")],
+    bank: Bank,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The archive.")],
     documents: Annotated[list[str] | None, typer.Option("--document", help="Only this one; may be repeated.")] = None,
 ) -> None:
@@ -34,7 +35,7 @@ def export_documents(
 @app.command("upload")
 def upload_files(
     context: typer.Context,
-    bank: Annotated[str, typer.Argument(metavar="BANK", help="The memory bank.")],
+    bank: Bank,
     paths: Annotated[list[Path], typer.Argument(metavar="PATHS...", help="Files and directories.")],
     about: Annotated[str | None, typer.Option("--context", help="What the files are about.")] = None,
     tags: Annotated[str | None, typer.Option(help="Tags, several by commas.")] = None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hindsight_server.cli.state import State, give_up, say
+from hindsight_server.cli.verbs import Bank, bank_path, send, show
 
 if TYPE_CHECKING:
     from hindsight_server.cli.files import Candidate
@@ -31,12 +32,10 @@ class TagsMatch(StrEnum):
     EXACT = "exact"
 
 
-Bank = Annotated[str, typer.Argument(metavar="BANK", help="The memory bank.")]
 Query = Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")]
 Context = Annotated[str | None, typer.Option("--context", help="What the text is about or where it comes from.")]
 Tags = Annotated[str | None, typer.Option("--tags", help="Tags, separated by commas.")]
 Match = Annotated[TagsMatch, typer.Option("--tags-match", help="How the tags must match.")]
-Time = Annotated[str | None, typer.Option(metavar="TIME", help="ISO 8601.")]
 
 
 @app.command()
@@ -51,8 +50,8 @@ def retain(  # noqa: PLR0913 -- its parameters are the options
 ) -> None:
     """Store a text."""
     item = {"content": text, "context": about, "document_id": document_id, "timestamp": timestamp, "tags": _split(tags)}
-    answer = _call(context.obj, bank, "memories", {"items": [item]})
-    _show(context.obj, answer, [{"bank_id": answer["bank_id"], "items_count": answer["items_count"]}])
+    answer = send(context.obj, bank, "POST", "memories", {"items": [item]})
+    show(context.obj, answer, [{"bank_id": answer["bank_id"], "items_count": answer["items_count"]}])
 
 
 @app.command("retain-files")
@@ -77,7 +76,7 @@ def retain_files(
     except KeyboardInterrupt:
         give_up(f"Interrupted after {len(rows)} of {len(candidates)} files. Run it again for the rest.", code=130)
     refused = sum(row["status"] == "refused" for row in rows)
-    _show(context.obj, {"bank_id": bank, "files": rows}, rows)
+    show(context.obj, {"bank_id": bank, "files": rows}, rows)
     if not candidates:
         give_up("There is no file to retain.", code=1)
     if refused:
@@ -106,9 +105,9 @@ def recall(  # noqa: PLR0913 -- its parameters are the options
     body |= {"query_timestamp": query_timestamp, "include": {"entities": None}}
     if time_start or time_end:
         body["time_filter"] = {"start": time_start, "end": time_end}
-    answer = _call(context.obj, bank, "memories/recall", body)
+    answer = send(context.obj, bank, "POST", "memories/recall", body)
     rows = [_recall_row(result, verbose=verbose) for result in answer["results"]]
-    _show(context.obj, answer, rows)
+    show(context.obj, answer, rows)
     if trace and answer.get("trace") and context.obj.output.value in ("table", "csv"):
         say(json.dumps(answer["trace"], ensure_ascii=False, indent=2))
 
@@ -126,15 +125,13 @@ def reflect(  # noqa: PLR0913 -- its parameters are the options
     """Answer a question from the memories, with the facts it rests on."""
     body: dict[str, Any] = {"query": query, "budget": budget.value, "include": {"facts": {}}}
     body |= {"tags": _split(tags), "tags_match": tags_match.value, "response_schema": _read_schema(schema)}
-    answer = _call(context.obj, bank, "reflect", body)
-    from hindsight_server.cli.output import show
-
+    answer = send(context.obj, bank, "POST", "reflect", body)
     text = answer["text"]
     if answer.get("structured_output") is not None:
         text += "\n\n" + json.dumps(answer["structured_output"], ensure_ascii=False, indent=2)
     if answer.get("structured_output_error"):
         text += f"\n\nNo structured answer: {answer['structured_output_error']}"
-    show(context.obj, answer, rows=[{"text": answer["text"]}], text=text)
+    show(context.obj, answer, [{"text": answer["text"]}], text=text)
 
 
 @app.command()
@@ -151,22 +148,22 @@ def forget(  # noqa: PLR0913 -- its parameters are the options
 ) -> None:
     """Forget memories for good, with their words in the documents they came from."""
     body = {"ids": ids, "tags": tags, "document_ids": documents, "tags_match": tags_match.value, "dry_run": dry_run}
-    answer = _call(context.obj, bank, "memories/forget", body)
+    answer = send(context.obj, bank, "POST", "memories/forget", body)
     row = {name: answer[name] for name in ("dry_run", "memories_forgotten")}
     row |= {name: ", ".join(answer[name]) for name in ("documents_changed", "documents_deleted", "missing")}
-    _show(context.obj, answer, [row])
+    show(context.obj, answer, [row])
     if answer["missing"]:
         give_up(f"{len(answer['missing'])} of the ids are not in the bank.", code=1)
 
 
 def _retain_file(state: State, bank: str, candidate: Candidate, shared: dict[str, Any]) -> dict[str, Any]:
-    from hindsight_server.cli.api import ApiError
+    from hindsight_server.cli.api import Api, ApiError
     from hindsight_server.cli.files import Refused, read
 
     reason = None
     try:
         item = {"content": read(candidate.path), "document_id": candidate.document_id, **shared}
-        _post(state, bank, "memories", {"items": [item]})
+        Api(state).send("POST", f"{bank_path(bank)}/memories", {"items": [item]})
     except Refused as refusal:
         reason = str(refusal)
     except ApiError as error:
@@ -195,25 +192,3 @@ def _read_schema(path: Path | None) -> Any:
 
 def _split(text: str | None) -> list[str] | None:
     return [part.strip() for part in text.split(",") if part.strip()] if text else None
-
-
-def _call(state: State, bank: str, path: str, body: dict[str, Any]) -> Any:
-    """Call the server, and end with its reason when it refuses or can't be reached."""
-    from hindsight_server.cli.api import ApiError
-
-    try:
-        return _post(state, bank, path, body)
-    except ApiError as error:
-        give_up(str(error), code=error.code)
-
-
-def _post(state: State, bank: str, path: str, body: dict[str, Any]) -> Any:
-    from hindsight_server.cli.api import Api
-
-    return Api(state).bank(bank, path, body)
-
-
-def _show(state: State, answer: Any, rows: list[dict[str, Any]]) -> None:
-    from hindsight_server.cli.output import show
-
-    show(state, answer, rows=rows)

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from hindsight_server.cli.state import State, give_up, say
+from hindsight_server.cli.verbs import bank_path
 
 if TYPE_CHECKING:
     from hindsight_server.cli.api import Api
@@ -33,7 +33,7 @@ def upload(state: State, bank: str, paths: Sequence[Path], given: Given, *, wait
     """Upload files and tell of each; a row for each file. Ends the command when the server can't be used."""
     from hindsight_server.cli.api import Api, ApiError
 
-    api, below = Api(state), f"/v1/default/banks/{quote(bank, safe='')}/"
+    api, below = Api(state), f"{bank_path(bank)}/"
     rows: list[dict[str, Any]] = []
     try:
         for batch in _batches(paths):

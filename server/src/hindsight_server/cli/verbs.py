@@ -1,4 +1,4 @@
-"""What the verbs below a bank share."""
+"""What the verbs share."""
 
 from __future__ import annotations
 
@@ -15,12 +15,25 @@ Tags = Annotated[list[str] | None, typer.Option("--tag", help="May be repeated."
 Cron = Annotated[str | None, typer.Option("--cron", help="Refresh by schedule (UTC), for example '0 3 * * *'.")]
 
 
+BANKS = "/v1/default/banks"
+
+
+def bank_path(bank: str) -> str:
+    """The path of a bank on the server."""
+    return f"{BANKS}/{quote(bank, safe='')}"
+
+
 def send(state: State, bank: str, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
     """A call below a bank; the decoded answer. Ends the command with the reason when it fails."""
+    return call(state, method, f"{bank_path(bank)}/{path}", body)
+
+
+def call(state: State, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+    """A call of any path; otherwise as `send`."""
     from hindsight_server.cli.api import Api, ApiError
 
     try:
-        return Api(state).send(method, f"/v1/default/banks/{quote(bank, safe='')}/{path}", body)
+        return Api(state).send(method, path, body)
     except ApiError as error:
         give_up(str(error), code=error.code)
 
