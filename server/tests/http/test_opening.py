@@ -66,6 +66,7 @@ async def test_whoever_waits_is_told_when_there_will_be_no_application(store: Sq
         await asyncio.sleep(0)
         opening.give_up()
         answer = await asked
+        assert (await http.get("/health")).status_code == 503, "it works no more"
     assert answer.status_code == 503
     assert "log" in answer.json()["detail"]
 

@@ -18,7 +18,7 @@ from hindsight_server.http.scope import App, Receive, Scope, Send, request_id_of
 if TYPE_CHECKING:
     from hindsight_server.ports.store import Store
 
-_NOT_STARTED = {"detail": "The server could not start; its log has the cause."}
+_NOT_STARTED = {"detail": "The server did not start: it failed, its log has the cause, or it was told to end."}
 
 
 class Opening:
@@ -43,11 +43,11 @@ class Opening:
         self._decided.set()
 
     def give_up(self) -> None:
-        """There will be no application: whoever waits for it is told."""
+        """There will be no application: whoever waits for it is told, and whoever asks whether the server works."""
         self._decided.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._app is None:
+        if not self._decided.is_set():
             probed = await self._probe(scope)
             if probed is not None:
                 await _answer(scope, send, *probed)
