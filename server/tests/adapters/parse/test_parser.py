@@ -13,6 +13,8 @@ from dataclasses import replace
 import pytest
 
 from hindsight_server.adapters.parse.kinds import SUFFIXES, Kind, kind_of
+from hindsight_server.adapters.parse.office import PackageLimits, pdf_text
+from hindsight_server.adapters.parse.plain import Unreadable
 from hindsight_server.adapters.parse.process import ParseLimits, ProcessParser
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.ports.parser import SourceFile
@@ -273,3 +275,60 @@ async def test_a_file_that_is_refused_harms_no_other() -> None:
     with pytest.raises(InvalidInput):
         await parser.parse(SourceFile(filename="a.pdf", data=b"nonsense"))
     assert await parser.parse(SourceFile(filename="a.txt", data=b"fine")) == "fine"
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<table><tr><td>Ann<tr><td>Zoë</table>after", "Ann\nZoë\nafter"),
+        ("<table><tr><td>1<td>2<tr><td>3<td>4", "1; 2\n3; 4"),
+        (
+            "<table><tr><td>top</td></tr><tr><td><table><tr><td>in</td></tr></table>rest</td></tr></table>",
+            "top\nin\nrest",
+        ),
+        ("<table><caption>Prices</caption><tr><td>1</td><td></td><td>3</td></tr></table>", "Prices\n1; 3"),
+        ("<table><tr><td>Dear Ann,<br>hello<p>Zoë</p></td></tr></table>", "Dear Ann, hello Zoë"),
+    ],
+)
+async def test_no_words_of_a_table_are_lost(page: str, text: str) -> None:
+    assert await read("mail.html", page.encode()) == text
+
+
+async def test_a_table_of_one_row_is_its_row() -> None:
+    assert await read("a.csv", b"Ann,Oslo\n") == "Ann; Oslo"
+
+
+async def test_names_of_columns_may_follow_an_empty_row() -> None:
+    assert await read("a.csv", b"\n,\nname,city\nAnn,Oslo\n") == "name = Ann; city = Oslo"
+
+
+@pytest.mark.parametrize("filename", ["a.txt", "a.html"])
+async def test_chinese_text_of_older_programs_is_read(filename: str) -> None:
+    told = "我住在上海，喜欢喝茶。Ann 2015"
+    assert await read(filename, told.encode("gb18030")) == told
+
+
+async def test_the_charset_that_a_page_declares_is_used() -> None:
+    page = '<meta charset="windows-1251"><p>Анна живёт в Осло.</p>'
+    assert await read("a.html", page.encode("cp1251")) == "Анна живёт в Осло."
+    assert await read("a.html", b'<meta charset="nonsense"><p>Zo\xeb') == "Zoë"
+
+
+async def test_rows_beyond_the_range_that_a_sheet_claims_are_read() -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(xlsx())) as source, zipfile.ZipFile(buffer, "w") as made:
+        for entry in source.infolist():
+            made.writestr(entry, source.read(entry).replace(b'<dimension ref="A1:C3"', b'<dimension ref="A1"'))
+    assert await read("people.xlsx", buffer.getvalue()) == f"## People\n{ROWS}"
+
+
+def test_a_pdf_that_needs_more_to_be_opened_says_what(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError
+
+    def decrypt(*_: object) -> None:
+        raise DependencyError("cryptography>=3.1 is required for AES algorithm")
+
+    monkeypatch.setattr(PdfReader, "decrypt", decrypt)
+    with pytest.raises(Unreadable, match="pip install cryptography"):
+        pdf_text(locked_pdf(), PackageLimits())

@@ -72,7 +72,7 @@ def _check_entities(member: IO[bytes]) -> None:
 
 def pdf_text(data: bytes, limits: PackageLimits) -> str:
     from pypdf import PdfReader
-    from pypdf.errors import PyPdfError
+    from pypdf.errors import DependencyError, PyPdfError
 
     if b"%PDF-" not in data[:1024]:
         raise Unreadable("it is no PDF: it does not begin like one")
@@ -84,6 +84,8 @@ def pdf_text(data: bytes, limits: PackageLimits) -> str:
         if count > limits.pages:
             raise Unreadable(f"it has {count} pages; at most {limits.pages} are read")
         pages = [(page.extract_text() or "").strip() for page in reader.pages]
+    except DependencyError:
+        raise Unreadable("it is encrypted with AES, which needs another package: pip install cryptography") from None
     except PyPdfError as error:
         raise Unreadable(f"it is damaged ({type(error).__name__})") from None
     if not any(pages):
@@ -158,6 +160,7 @@ def xlsx_text(data: bytes, limits: PackageLimits) -> str:
             raise Unreadable(f"it has {len(book.sheetnames)} sheets; at most {limits.pages} are read")
         found = []
         for sheet in book.worksheets:
+            sheet.reset_dimensions()  # some programs write a wrong range, and cells outside of it would be lost
             rows = ([_cell(value) for value in row] for row in sheet.iter_rows(values_only=True))
             lines = list(table_lines(row for row in rows if any(row)))
             if lines:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
+import re
 from html.parser import HTMLParser
 
 from hindsight_server.adapters.parse.tables import table_lines
@@ -17,14 +19,17 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _LONGEST_CELL = 1 << 20
+_COMMON_SHARE = 0.9
+_CHARSET = re.compile(rb"""charset\s*=\s*["']?([a-z0-9_-]+)""", re.IGNORECASE)
 
 
 class Unreadable(Exception):
     """The file gives no text; the message says why."""
 
 
-def decoded(data: bytes) -> str:
-    """A text's characters: by its byte order mark, else UTF-8, else Windows-1252."""
+def decoded(data: bytes, declared: str | None = None) -> str:
+    """A text's characters: by its byte order mark, else UTF-8, else as `declared`, else GB18030 where that reads as
+    Chinese, else Windows-1252."""
     encoding = next((name for mark, name in _MARKS if data.startswith(mark)), None)
     try:
         if encoding:
@@ -35,7 +40,24 @@ def decoded(data: bytes) -> str:
     except UnicodeDecodeError:
         if encoding:
             raise Unreadable("its characters can't be read") from None
-        return data.decode("cp1252", "replace")
+    if declared is not None:
+        with contextlib.suppress(LookupError, UnicodeError):
+            return data.decode(declared)
+    return _chinese(data) or data.decode("cp1252", "replace")
+
+
+def _chinese(data: bytes) -> str | None:
+    """The text in GB18030, if nearly all of it beyond ASCII is of its common part, the pairs of bytes of GB 2312.
+
+    Texts of Western Europe are not: there one such byte mostly stands among letters of ASCII.
+    """
+    try:
+        text = data.decode("gb18030")
+    except UnicodeDecodeError:
+        return None
+    beyond = "".join(character for character in text if not character.isascii())
+    common = len(beyond.encode("gb2312", "ignore")) // 2
+    return text if common >= _COMMON_SHARE * len(beyond) else None
 
 
 def csv_text(data: bytes, separator: str | None) -> str:
@@ -56,7 +78,8 @@ def csv_text(data: bytes, separator: str | None) -> str:
 def html_text(data: bytes) -> str:
     """What a reader of the page sees, headings marked, tables row by row."""
     reader = _Page()
-    reader.feed(decoded(data))
+    charset = _CHARSET.search(data[:4096])
+    reader.feed(decoded(data, charset[1].decode() if charset else None))
     reader.close()
     return reader.text()
 
@@ -64,9 +87,10 @@ def html_text(data: bytes) -> str:
 _HIDDEN = frozenset(("script", "style", "template", "noscript", "svg", "math", "iframe", "object", "select"))
 _BLOCK_TAGS = (
     "address article aside blockquote body br dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 "
-    "header hr li main nav ol p pre section table title tr ul"
+    "header hr li main nav ol p pre section table title tr ul caption"
 )
 _BLOCKS = frozenset(_BLOCK_TAGS.split())
+_CELLS = frozenset(("tr", "td", "th"))
 
 
 class _Page(HTMLParser):
@@ -75,45 +99,80 @@ class _Page(HTMLParser):
         self._lines: list[str] = []
         self._line: list[str] = []
         self._hidden = 0
-        self._rows: list[list[str]] | None = None
+        self._tables: list[list[list[str]]] = []
+        self._in_cell = False
 
     def text(self) -> str:
+        while self._tables:
+            self._end_table()
         self._end_line()
         return "\n".join(self._lines)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in _HIDDEN:
             self._hidden += 1
-        elif tag in ("td", "th") and self._rows:
-            self._line.clear()
-        elif tag in _BLOCKS and self._rows is None:
-            self._end_line()
+        elif tag == "table":
+            self._end_cell()
+            self._end_rows()
+            self._tables.append([])
+        elif self._tables and tag in _CELLS:
+            self._begin_cell(tag)
+        elif tag in _BLOCKS:
+            self._end_block()
+            if self._in_cell:
+                return
             if tag == "li":
                 self._line.append("- ")
             elif len(tag) == 2 and tag[0] == "h" and tag[1].isdigit():
                 self._line.append("#" * int(tag[1]) + " ")
-        if tag == "table":
-            self._end_line()
-            self._rows = []
-        elif tag == "tr" and self._rows is not None:
-            self._rows.append([])
 
     def handle_endtag(self, tag: str) -> None:
         if tag in _HIDDEN:
             self._hidden = max(0, self._hidden - 1)
-        elif tag in ("td", "th") and self._rows:
-            self._rows[-1].append("".join(self._line))
-            self._line.clear()
-        elif tag == "table" and self._rows is not None:
-            self._lines += table_lines(self._rows)
-            self._rows = None
-            self._line.clear()
-        elif tag in _BLOCKS and self._rows is None:
-            self._end_line()
+        elif self._tables and tag == "table":
+            self._end_table()
+        elif self._tables and tag in _CELLS:
+            self._end_cell()
+        elif tag in _BLOCKS:
+            self._end_block()
 
     def handle_data(self, data: str) -> None:
         if not self._hidden:
             self._line.append(data)
+
+    def _begin_cell(self, tag: str) -> None:
+        """A cell or a row. The end tags of those before may be left out."""
+        self._end_cell()
+        rows = self._tables[-1]
+        if tag == "tr" or not rows:
+            rows.append([])
+        self._in_cell = tag != "tr"
+
+    def _end_cell(self) -> None:
+        """What stands in a table outside of its cells is a line, as its caption is."""
+        if not self._in_cell:
+            self._end_line()
+            return
+        self._tables[-1][-1].append("".join(self._line))
+        self._line.clear()
+        self._in_cell = False
+
+    def _end_rows(self) -> None:
+        """The rows so far of the innermost table, if there is one: what holds a table in a cell orders the page."""
+        if self._tables:
+            self._lines += table_lines(self._tables[-1])
+            self._tables[-1].clear()
+
+    def _end_table(self) -> None:
+        self._end_cell()
+        self._end_rows()
+        self._tables.pop()
+
+    def _end_block(self) -> None:
+        if self._in_cell:
+            self._line.append(" ")
+        else:
+            self._end_line()
 
     def _end_line(self) -> None:
         line = " ".join("".join(self._line).split())
