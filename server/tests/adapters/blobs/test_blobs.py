@@ -115,6 +115,8 @@ async def test_damaged_bytes_are_told_and_not_handed_out(tmp_path: Path) -> None
     (tmp_path / ONE / digest).write_bytes(b"mime")
     with pytest.raises(HindsightServerError, match="damaged"):
         await blobs.get(ONE, digest)
+    await blobs.put(ONE, b"mine")
+    assert await blobs.get(ONE, digest) == b"mine"
 
 
 async def test_a_place_that_can_not_be_written(tmp_path: Path) -> None:

@@ -62,8 +62,9 @@ class FolderBlobs:
     def _put(self, folder: Path, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()
         path = folder / digest
-        if path.exists() and path.stat().st_size == len(data):
-            return digest
+        with contextlib.suppress(OSError):
+            if path.stat().st_size == len(data) and path.read_bytes() == data:
+                return digest
         unfinished = folder / f"{digest}.{secrets.token_hex(8)}{_UNFINISHED}"
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
