@@ -58,6 +58,8 @@ async def test_what_the_provider_says_is_not_repeated(api: Api) -> None:
         "the request exceeds the available context size",
         "prompt is too long: 210000 tokens > 200000 maximum",
         "Please reduce the length of the messages.",
+        "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
     ],
 )
 async def test_a_question_that_is_too_long_is_told_apart(api: Api, message: str) -> None:
@@ -159,3 +161,9 @@ def test_the_wait_may_be_a_date() -> None:
 async def test_what_a_local_server_was_not_started_for_is_refused_and_not_tried_again() -> None:
     with pytest.raises(ModelRefused, match="does not know something"):
         await asked("openai", [Fail(500, message="image input is not supported")], ASKED)
+
+
+async def test_an_error_in_a_list_is_read_too() -> None:
+    body = b'[{"error": {"code": 400, "message": "prompt is too long", "status": "INVALID_ARGUMENT"}}]'
+    with pytest.raises(QuestionTooLong):
+        await asked("openai", [Raw(data=body, status=400)], ASKED)

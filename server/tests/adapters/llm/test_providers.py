@@ -37,6 +37,8 @@ async def test_the_key_is_sent_where_the_format_has_it(api: Api) -> None:
 async def test_keys_and_addresses_of_the_environment_are_not_used(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
         monkeypatch.setenv(name, "of-the-environment")
+    for name in ("OPENAI_CUSTOM_HEADERS", "ANTHROPIC_CUSTOM_HEADERS"):
+        monkeypatch.setenv(name, "Authorization: of-the-environment\nX-Gateway: of-the-environment")
     for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     with ModelServer(["Oslo."]) as server:

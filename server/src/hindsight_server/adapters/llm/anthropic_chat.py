@@ -52,10 +52,12 @@ class AnthropicProvider(LibraryProvider["anthropic.AsyncAnthropic"]):
         import anthropic
 
         quiet_libraries()
-        return anthropic.AsyncAnthropic(
+        client = anthropic.AsyncAnthropic(
             api_key=self._endpoint.key or "none",
             base_url=self._endpoint.path_url.removesuffix("/v1"),
             default_query=self._endpoint.query,
             max_retries=0,  # they are counted and logged by the engine
             http_client=anthropic.DefaultAsyncHttpxClient(follow_redirects=False, auth=self._endpoint.login),
         )
+        client._custom_headers = {}
+        return client

@@ -25,7 +25,8 @@ _MISUNDERSTOOD = frozenset({400, 415, 422, 501})
 _UNSUPPORTED = re.compile(r"not supported|unsupported|requires --", re.IGNORECASE)
 _LATER = frozenset({408, 409, 425, 429, 529})
 _TOO_LONG = re.compile(
-    r"context.{0,3}(length|size|window)|maximum context|prompt is too long|too many (input )?tokens|reduce the length",
+    r"context.{0,3}(length|size|window|limit)|maximum context|prompt is too long|too many (input )?tokens|"
+    r"reduce the length|exceeds the maximum number of tokens",
     re.IGNORECASE,
 )
 _CODE = re.compile(r"[a-z][a-z0-9_.\-]{1,60}", re.IGNORECASE)
@@ -95,6 +96,8 @@ def error_text(body: Any) -> str:
 
 
 def _error(body: Any) -> Mapping[str, Any]:
+    if isinstance(body, list) and len(body) == 1:  # Gemini's errors come in a list
+        body = body[0]
     error = body.get("error", body) if isinstance(body, dict) else None
     if isinstance(error, str):
         return {"message": error}

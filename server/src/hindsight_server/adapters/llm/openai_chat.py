@@ -104,6 +104,7 @@ class OpenAiProvider(LibraryProvider["openai.AsyncOpenAI"]):
             http_client=_http_client(self._endpoint.login),
         )
         client.organization = client.project = None
+        client._custom_headers = {}
         return client
 
 
