@@ -17,6 +17,7 @@ from hindsight_server.domain.labels import check_labels
 from hindsight_server.domain.observation_settings import check_default_scopes, check_limits, check_strategies
 from hindsight_server.domain.pages.trigger import read_trigger
 from hindsight_server.engine import reflect_options
+from hindsight_server.engine.mental_models.schedule import check_trigger
 from hindsight_server.ports.extractor import ExtractionOptions
 
 CUSTOM = "custom"
@@ -274,7 +275,7 @@ def _check(name: str, value: Any, *, has_model: bool) -> None:
     if name == "memory_defense":
         read_policy(value, field)
     if name == "knowledge_page_default_trigger":
-        read_trigger(value, field)
+        check_trigger(read_trigger(value, field), field)
     if name == reflect_options.SETTING:
         reflect_options.read_default_options(value, field)
 

@@ -96,7 +96,10 @@ class MentalModelChange:
     """What to set; None leaves a value as it is.
 
     Args:
-        clear: empty the content, and forget when it was refreshed.
+        index: what the page is found by; left out when it no longer says `indexed`, since the words of an earlier page
+            may be those of memories that are gone.
+        clear: empty the content, and forget when it was refreshed; its index is set with it.
+        moves, parent_id: of a page, the folder to put it in, None for the root; `moves` tells that from no move.
         unseen: the model is to be written from other memories than before: it has seen none of them.
     """
 
@@ -106,9 +109,12 @@ class MentalModelChange:
     max_tokens: int | None = None
     trigger: Trigger | None = None
     index: PageIndex | None = None
+    indexed: PageText | None = None
     scheduled_at: datetime | None = None
     full_scheduled_at: datetime | None = None
     clear: bool = False
+    moves: bool = False
+    parent_id: str | None = None
     unseen: bool = False
 
 

@@ -9,8 +9,10 @@ from hindsight_server.adapters.text import Analyzer
 from hindsight_server.domain.errors import Conflict, InvalidInput, NotFound
 from hindsight_server.domain.tags import TagLeaf, TagsMatch
 from hindsight_server.engine.knowledge import KnowledgeBase, NodeMove, SeenNode, default_page_input, page_type
+from hindsight_server.engine.mental_models.refresher import Refresher
 from hindsight_server.engine.mental_models.search import PageSearch
 from hindsight_server.engine.mental_models.types import MentalModelPatch
+from hindsight_server.ports.mental_models import MentalModel, PageIndex
 
 from .conftest import BANK, Brain, Pages
 
@@ -158,3 +160,45 @@ async def test_folders_are_not_nested_without_end(pages: Pages) -> None:
     roots = await pages.knowledge.tree(BANK)
     assert [one.node.name for one in roots] == ["level 0", "tall"]
     assert await pages.knowledge.delete(BANK, roots[0].node.node_id) == MOST_LEVELS
+
+
+async def test_a_page_that_can_not_be_changed_is_not_moved_either(pages: Pages) -> None:
+    page = await add(pages, "Tea")
+    folder = (await pages.knowledge.add_folder(BANK, "Drinks")).node.node_id
+    await add(pages, "Rum", parent_id=folder)
+    before = await pages.store.list_knowledge_nodes(BANK)
+    into = {"parent_id": folder, "moves": True}
+    with pytest.raises(InvalidInput, match="max_tokens"):
+        await pages.knowledge.update(BANK, page, NodeMove(name="Chai", page=MentalModelPatch(max_tokens=1), **into))
+    with pytest.raises(Conflict):
+        await pages.knowledge.update(BANK, page, NodeMove(name="Rum", page=MentalModelPatch(max_tokens=999), **into))
+    assert await pages.store.list_knowledge_nodes(BANK) == before
+    await pages.knowledge.update(BANK, page, NodeMove(name="Chai", page=MentalModelPatch(max_tokens=999), **into))
+    assert names(await pages.knowledge.tree(BANK)) == [["Drinks", ["Chai", "Rum"]]]
+    await pages.knowledge.update(BANK, page, NodeMove(moves=True))
+    assert names(await pages.knowledge.tree(BANK)) == [["Drinks", ["Rum"]], "Chai"]
+
+
+async def test_default_triggers_that_no_page_could_have_are_refused(pages: Pages) -> None:
+    for wrong in ({"refresh_cron": "soon"}, {"response_schema": {"type": "list"}}):
+        with pytest.raises(InvalidInput, match="knowledge_page_default_trigger"):
+            await pages.engine.banks.put(BANK, _settings(knowledge_page_default_trigger=wrong))  # type: ignore[arg-type]
+
+
+async def test_words_forgotten_while_a_page_is_renamed_are_not_found_by(
+    pages: Pages, brain: Brain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tea = await pages.say("Ann drinks oolong.")
+    brain.answer, brain.ids = "Ann drinks oolong.", [tea]
+    assert "oolong" in (await pages.make()).index.terms
+    indexed = Refresher.index
+
+    async def slowly(refresher: Refresher, model: MentalModel, words: str) -> PageIndex:
+        index = await indexed(refresher, model, words)
+        await pages.forget(tea)
+        return index
+
+    monkeypatch.setattr(Refresher, "index", slowly)
+    await pages.models.update(BANK, "tea", MentalModelPatch(name="Chai"))
+    index = (await pages.get()).index
+    assert (index.terms, index.encoding) == ({}, None)

@@ -150,12 +150,13 @@ def change_model(
         emptied = replace(model, version=model.version + 1)
         write_content(connection, emptied, PageContent(), cut=None)
         connection.execute(sql("mental_models.cleared"), (bank_id, mental_model_id))
-    if change.index is not None:
+    if change.index is not None and (change.clear or change.indexed == model.content.text):
         write_index(connection, model, change.index)
-    if change.name is not None and model.is_page:
-        row = one_row(connection, "mental_models.node", (bank_id, mental_model_id))
-        if row is not None and row[2] != change.name:
-            knowledge.change_node(connection, bank_id, mental_model_id, change.name, row[3], now)
+    row = one_row(connection, "mental_models.node", (bank_id, mental_model_id)) if model.is_page else None
+    if row is not None:
+        place = (change.name or row[2], change.parent_id if change.moves else row[3])
+        if place != (row[2], row[3]):
+            knowledge.change_node(connection, bank_id, mental_model_id, *place, now)
     return get_model(connection, bank_id, mental_model_id)
 
 

@@ -135,14 +135,14 @@ class KnowledgeBase:
         if node.kind == "folder" and wanted.page is not None:
             raise InvalidInput("A folder has no source_query, tags, max_tokens or trigger.", field="source_query")
         name = node.name if wanted.name is None else _checked_name(wanted.name)
-        parent_id = wanted.parent_id if wanted.moves else node.parent_id
-        if (name, parent_id) != (node.name, node.parent_id):
-            now = self._clock.now()
-            await self._store.change_knowledge_node(bank_id, node_id, name, parent_id, now)
         if node.kind == "folder":
+            parent_id = wanted.parent_id if wanted.moves else node.parent_id
+            if (name, parent_id) != (node.name, node.parent_id):
+                await self._store.change_knowledge_node(bank_id, node_id, name, parent_id, self._clock.now())
             return SeenNode(await self._get(bank_id, node_id), None)
-        patch = wanted.page or MentalModelPatch()
-        seen, _ = await self._models.update(bank_id, node_id, replace(patch, name=name))
+        # In one write: a page that could not take its other values would have moved all the same.
+        patch = replace(wanted.page or MentalModelPatch(), name=name, moves=wanted.moves, parent_id=wanted.parent_id)
+        seen, _ = await self._models.update(bank_id, node_id, patch)
         return SeenNode(await self._get(bank_id, node_id), seen)
 
     async def delete(self, bank_id: str, node_id: str) -> int:

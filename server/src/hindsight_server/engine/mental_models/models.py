@@ -14,10 +14,9 @@ from hindsight_server.domain.pages.text import rendered
 from hindsight_server.domain.pages.trigger import Trigger, read_trigger
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.domain.text import clean_text
-from hindsight_server.engine.language import check_schema
 from hindsight_server.engine.mental_models.automatic import new_refresh
 from hindsight_server.engine.mental_models.refresher import Refresher
-from hindsight_server.engine.mental_models.schedule import check_cron
+from hindsight_server.engine.mental_models.schedule import check_trigger
 from hindsight_server.engine.mental_models.scope import memory_scope, scope_warnings, seen_models
 from hindsight_server.engine.mental_models.trace import trace_of
 from hindsight_server.engine.mental_models.types import (
@@ -94,7 +93,7 @@ class MentalModels:
                 field=id_field,
             )
         trigger = read_trigger(wanted.trigger, "trigger")
-        _check_trigger(trigger)
+        check_trigger(trigger, "trigger")
         return MentalModel(
             bank_id=check_bank_id(bank_id),
             mental_model_id=given or new_id(),
@@ -128,12 +127,13 @@ class MentalModels:
         Raises:
             InvalidInput: a value can't be used.
             Conflict: the name of a page is taken in its folder.
+            NotFound: there is no such model, or no such folder.
         """
         before = await self._store.get_mental_model(bank_id, mental_model_id)
         trigger = None
         if patch.trigger is not None:
             trigger = read_trigger(patch.trigger, "trigger", onto=before.trigger)
-            _check_trigger(trigger)
+            check_trigger(trigger, "trigger")
         change = MentalModelChange(
             name=None if patch.name is None else _words(patch.name, "name", _LONGEST_NAME),
             source_query=(
@@ -142,13 +142,15 @@ class MentalModels:
             tags=None if patch.tags is None else _tags(patch.tags),
             max_tokens=None if patch.max_tokens is None else _tokens(patch.max_tokens),
             trigger=trigger,
+            moves=patch.moves,
+            parent_id=patch.parent_id,
         )
         now = self._clock.now()
         is_rescoped = _rescopes(before, change)
         change = replace(change, unseen=is_rescoped)
         model = await self._store.change_mental_model(bank_id, mental_model_id, change, now)
         if (model.name, model.source_query) != (before.name, before.source_query):
-            named = MentalModelChange(index=await self._index(model))
+            named = MentalModelChange(index=await self._index(model), indexed=model.content.text)
             model = await self._store.change_mental_model(bank_id, mental_model_id, named, now)
         refresh = None
         if model.source_query != before.source_query or is_rescoped:
@@ -232,11 +234,3 @@ def _tokens(value: int) -> int:
     if not LEAST_TOKENS <= value <= MOST_TOKENS:
         raise InvalidInput(f"max_tokens must lie between {LEAST_TOKENS} and {MOST_TOKENS}.", field="max_tokens")
     return value
-
-
-def _check_trigger(trigger: Trigger) -> None:
-    """Raises InvalidInput for what could only fail at the next refresh."""
-    if trigger.response_schema is not None:
-        check_schema(trigger.response_schema, "trigger.response_schema")
-    check_cron(trigger.refresh_cron, "trigger.refresh_cron")
-    check_cron(trigger.full_refresh_cron, "trigger.full_refresh_cron")

@@ -8,8 +8,18 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.domain.pages.trigger import Trigger
+from hindsight_server.engine.language import check_schema
 
 _log = logging.getLogger(__name__)
+
+
+def check_trigger(trigger: Trigger, field: str) -> None:
+    """Raises InvalidInput for what could only fail at the next refresh."""
+    if trigger.response_schema is not None:
+        check_schema(trigger.response_schema, f"{field}.response_schema")
+    check_cron(trigger.refresh_cron, f"{field}.refresh_cron")
+    check_cron(trigger.full_refresh_cron, f"{field}.full_refresh_cron")
 
 
 def check_cron(expression: str | None, field: str) -> None:

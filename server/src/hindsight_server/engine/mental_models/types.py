@@ -50,13 +50,19 @@ class MentalModelInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MentalModelPatch:
-    """What to set; None leaves a value. `trigger` is a patch too: fields that it does not have stay."""
+    """What to set; None leaves a value. `trigger` is a patch too: fields that it does not have stay.
+
+    Args:
+        moves, parent_id: of a page, the folder to put it in, None for the root; `moves` tells that from no move.
+    """
 
     name: str | None = None
     source_query: str | None = None
     tags: tuple[str, ...] | None = None
     max_tokens: int | None = None
     trigger: Mapping[str, Any] | None = None
+    moves: bool = False
+    parent_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.domain.pages.text import PageText, page_json
 from hindsight_server.domain.pages.trigger import read_trigger
 from hindsight_server.engine.mental_models.models import MODEL_ID
-from hindsight_server.engine.mental_models.schedule import check_cron
+from hindsight_server.engine.mental_models.schedule import check_trigger
 from hindsight_server.engine.mental_models.types import LEAST_TOKENS, MOST_TOKENS
 from hindsight_server.engine.transfer.archive import Archive
 from hindsight_server.ports.transfer import TransferFact, TransferModel, TransferObservation
@@ -47,9 +47,7 @@ def _without_words(model: TransferModel) -> TransferModel:
 
 def _checked(model: TransferModel) -> TransferModel:
     try:
-        trigger = read_trigger(model.trigger, "trigger")
-        check_cron(trigger.refresh_cron, "trigger.refresh_cron")
-        check_cron(trigger.full_refresh_cron, "trigger.full_refresh_cron")
+        check_trigger(read_trigger(model.trigger, "trigger"), "trigger")
     except InvalidInput as problem:
         raise _bad(model, str(problem)) from None
     if not MODEL_ID.fullmatch(model.mental_model_id):
