@@ -42,7 +42,8 @@ class TemplateOutcome:
 class Templates:
     """Use cases on manifests. They hold no memories, and none of what mental models say: only what they are to say.
 
-    Mental models are known by their ids, directives by their names: an import changes those that are there.
+    Mental models are known by their ids, directives by their names: an import changes those that are there. Of several
+    directives of one name, the first of a manifest changes the first of the bank.
     """
 
     def __init__(self, banks: Banks, models: MentalModels, directives: Directives) -> None:
@@ -98,7 +99,7 @@ class Templates:
         if not isinstance(given, Mapping):
             raise InvalidInput("bank must be an object of settings.", field="bank")
         wanted = {name: value for name, value in given.items() if value is not None}
-        settings.checked_updates(wanted)
+        self._banks.checked(wanted)
         models = self._checked_models(bank_id, manifest.get("mental_models"))
         rules = _checked_rules(manifest.get("directives"))
         outcome = TemplateOutcome(bank_id, bool(wanted) and not dry_run, dry_run)
@@ -152,18 +153,19 @@ class Templates:
                 outcome.operation_ids.append(changed.operation_id)
 
     async def _put_rules(self, bank_id: str, rules: Sequence[DirectiveInput], outcome: TemplateOutcome) -> None:
-        held: dict[str, str] = {}
+        held: dict[str, list[str]] = {}
         if rules and await self._exists(bank_id):
-            page = await self._directives.list(bank_id, active_only=False, limit=_MOST)
-            held = {rule.name: rule.directive_id for rule in page.items}
+            for known in (await self._directives.list(bank_id, active_only=False, limit=_MOST)).items:
+                held.setdefault(known.name, []).append(known.directive_id)
         for rule in rules:
             assert rule.name is not None
-            known = held.get(rule.name)
-            (outcome.directives_updated if known else outcome.directives_created).append(rule.name)
+            same = held.get(rule.name)
+            (outcome.directives_updated if same else outcome.directives_created).append(rule.name)
+            directive_id = same.pop(0) if same else None
             if outcome.dry_run:
                 continue
-            if known:
-                await self._directives.update(bank_id, known, rule)
+            if directive_id is not None:
+                await self._directives.update(bank_id, directive_id, rule)
             else:
                 await self._directives.create(bank_id, rule)
 
@@ -197,9 +199,6 @@ def _checked_rules(given: Any) -> list[DirectiveInput]:
             found.append(rule)
         except InvalidInput as problem:
             raise InvalidInput(f"{place}: {problem}", field=f"{place}.{problem.field}") from None
-    names = [one.name for one in found]
-    if len(set(names)) < len(names):
-        raise InvalidInput("Two of the directives have one name.", field="directives")
     return found
 
 

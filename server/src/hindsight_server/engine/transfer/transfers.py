@@ -351,7 +351,14 @@ def _chosen(wanted: ExportInput, add: Callable[[TransferRecord], None]) -> Calla
 def without_secrets(value: Any) -> Any:
     """Settings without anything that is named like a key or a password."""
     if isinstance(value, Mapping):
-        return {key: without_secrets(inner) for key, inner in value.items() if not _SECRET.search(str(key))}
+        return {
+            # Strategies have the names that users gave them.
+            key: {name: without_secrets(of) for name, of in inner.items()}
+            if key == "retain_strategies" and isinstance(inner, Mapping)
+            else without_secrets(inner)
+            for key, inner in value.items()
+            if not _SECRET.search(str(key))
+        }
     return [without_secrets(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 

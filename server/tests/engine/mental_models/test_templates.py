@@ -1,0 +1,45 @@
+"""What a template carries is taken back by the server that wrote it."""
+
+from __future__ import annotations
+
+import pytest
+
+from hindsight_server.engine.banks import BankInput, Banks
+from hindsight_server.engine.directives import DirectiveInput, Directives
+from hindsight_server.engine.transfer.templates import Templates
+
+from .conftest import BANK, Pages
+
+pytestmark = pytest.mark.feature("R17")
+
+
+def assembled(pages: Pages, *, has_model: bool = False) -> tuple[Templates, Banks, Directives]:
+    banks = Banks(pages.store, pages.clock, has_model=has_model)
+    directives = Directives(pages.store, pages.clock)
+    return Templates(banks, pages.models, directives), banks, directives
+
+
+async def test_directives_of_one_name_stay_apart(pages: Pages) -> None:
+    templates, _, directives = assembled(pages)
+    for content in ("Be brief.", "Be kind."):
+        await directives.create(BANK, DirectiveInput(name="tone", content=content))
+    manifest = await templates.export(BANK)
+    for _ in range(2):
+        for bank in (BANK, "other"):
+            await templates.apply(bank, manifest)
+            assert (await templates.export(bank))["directives"] == manifest["directives"]
+
+
+async def test_a_mode_that_needs_a_model_is_taken_where_there_is_one(pages: Pages) -> None:
+    templates, banks, _ = assembled(pages, has_model=True)
+    await banks.put(BANK, BankInput(config={"retain_extraction_mode": "custom"}))
+    await templates.apply("other", await templates.export(BANK))
+    assert (await banks.config("other")).overrides == {"retain_extraction_mode": "custom"}
+
+
+async def test_a_strategy_may_have_any_name(pages: Pages) -> None:
+    templates, banks, _ = assembled(pages)
+    given = {"retain_strategies": {"credentials": {"retain_chunk_size": 900}}, "retain_default_strategy": "credentials"}
+    await banks.put(BANK, BankInput(config=given))
+    await templates.apply("other", await templates.export(BANK))
+    assert (await banks.config("other")).overrides == given
