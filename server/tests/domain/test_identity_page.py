@@ -12,7 +12,7 @@ import pytest
 
 from hindsight_server.domain.identity import (
     TurnPlace,
-    fold_key,
+    fold_number,
     made_document_id,
     previous_turns,
     session_key,
@@ -91,13 +91,13 @@ def test_a_task_id_is_a_session_where_no_session_id_is() -> None:
 @pytest.mark.parametrize(("a", "b", "folded"), rows("folding"))
 @pytest.mark.feature("R16")
 def test_folding(a: str, b: str, folded: str) -> None:
-    def key(cell: str) -> str:
+    def number(cell: str) -> int:
         day = re.search(r" \[(\S+)\]$", cell)
         speaker, text = re.split(r":\s|：", cell[: day.start()] if day else cell, maxsplit=1)
         at = datetime.fromisoformat(day[1]).replace(tzinfo=UTC) if day else None
-        return fold_key(text, speaker=speaker, occurred=Interval(start=at, end=at) if at else None)
+        return fold_number(text, speaker=speaker, occurred=Interval(start=at, end=at) if at else None)
 
-    assert (key(a) == key(b)) is (folded == "yes")
+    assert (number(a) == number(b)) is (folded == "yes")
 
 
 def test_a_context_is_split_at_long_pauses() -> None:

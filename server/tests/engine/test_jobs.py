@@ -55,7 +55,7 @@ def runner(engine: Engine, work: Work) -> JobRunner:
 
 
 async def add(engine: Engine, operation_id: str = "job") -> None:
-    await engine.banks.ensure("b")
+    await engine.store.ensure_bank("b", engine.clock.now())
     await engine.store.add_operation(
         Operation(bank_id="b", operation_id=operation_id, type="test", status="pending", created_at=engine.clock.now())
     )

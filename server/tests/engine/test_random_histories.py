@@ -100,7 +100,7 @@ class BankMachine(RuleBasedStateMachine):
         item = ItemInput(content=json.dumps([written(("Ann", "ladder", "attic"))]), document_id="d1", timestamp=SAID)
         self.run(self.engine.retain(OTHER, [item]))
         self.other = self.listed(OTHER)
-        self.run(self.engine.banks.ensure(BANK))
+        self.run(self.store.ensure_bank(BANK, self.engine.clock.now()))
 
     def start(self) -> None:
         self.store = SqliteStore(self.folder)
@@ -206,7 +206,7 @@ class BankMachine(RuleBasedStateMachine):
         self.model = Model()
         with pytest.raises(NotFound):
             self.run(self.engine.banks.get(BANK))
-        self.run(self.engine.banks.ensure(BANK))
+        self.run(self.store.ensure_bank(BANK, self.engine.clock.now()))
 
     @rule()
     def restart(self) -> None:

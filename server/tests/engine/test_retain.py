@@ -288,11 +288,11 @@ async def test_a_bank_that_is_deleted_meanwhile_is_not_brought_back(engine: Engi
         async def _delete(self) -> None:
             await engine.banks.delete("b")
             if self.made_anew:
-                await engine.banks.ensure("b")
+                await engine.store.ensure_bank("b", engine.clock.now())
 
     loop = asyncio.get_running_loop()
     for made_anew in (False, True):
-        await engine.banks.ensure("b")
+        await engine.store.ensure_bank("b", engine.clock.now())
         extractor = Deleting(made_anew=made_anew)
         retainer = Retainer(engine.store, extractor, Indexer(Analyzer(), HashingEmbedder()), engine.clock)
         with pytest.raises(Conflict, match="deleted"):

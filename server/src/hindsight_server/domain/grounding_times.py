@@ -44,12 +44,12 @@ def is_told(interval: Interval, told: Iterable[TimeMention]) -> bool:
     "2023" follows from "5 May 2023", and "5 May 2023" does not follow from "May 2023".
     """
     return any(
-        interval.start <= mention.interval.start and mention.interval.end <= interval.end + _slack(interval, mention)
+        interval.start <= mention.interval.start and mention.interval.end <= interval.end + _slack(mention)
         for mention in told
     )
 
 
-def _slack(interval: Interval, mention: TimeMention) -> timedelta:
+def _slack(mention: TimeMention) -> timedelta:
     # A moment is written without its zone or its seconds; a bare date of it stands for its day.
     return timedelta(minutes=1) if mention.grain in (Grain.MOMENT, Grain.HOUR) else _TICK
 

@@ -156,9 +156,12 @@ def _without_opening(text: str) -> str:
 def fold_number(
     text: str, *, speaker: str | None, occurred: Interval | None, fact_type: str = "", said: datetime | None = None
 ) -> int:
-    """`fold_key` as a signed number of 64 bits, never 0, for a text that may begin with its speaker.
+    """Facts with equal numbers are one memory: signed, of 64 bits, never 0.
 
     Args:
+        text: the words, which may begin with their speaker.
+        speaker: who said them.
+        occurred: the time that the fact speaks of, so that two "yesterday" of different days stay apart.
         fact_type: what the agent says is another memory than what others say.
         said: when it was said, for words that speak of a time which nobody could tell.
     """
@@ -167,18 +170,6 @@ def fold_number(
     parts = [*_fold_parts(text, speaker, occurred), fact_type, said.date().isoformat() if said else ""]
     digest = hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, signed=True) or 1
-
-
-def fold_key(text: str, *, speaker: str | None, occurred: Interval | None) -> str:
-    """Facts with equal keys are one memory.
-
-    Args:
-        text: the words, without their speaker.
-        speaker: who said them.
-        occurred: the time that the fact speaks of, so that two "yesterday" of different days stay apart.
-    """
-    parts = _fold_parts(text, speaker, occurred)
-    return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 _USUAL_WORD = 24  # characters; longer stretches would fill the memory

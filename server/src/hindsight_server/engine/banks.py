@@ -95,10 +95,6 @@ class Banks:
         """Raises BankNotFound."""
         return await self._store.get_bank(bank_id)
 
-    async def ensure(self, bank_id: str) -> None:
-        """Create a bank when it is not there. Raises InvalidInput for an id that can't be one."""
-        await self._store.ensure_bank(check_bank_id(bank_id), self._clock.now())
-
     async def list(self, query: str | None = None, limit: int = 100, offset: int = 0) -> Page[Bank]:
         """Banks whose id or name holds `query`, most recently written first."""
         return await self._store.list_banks(query or None, limit, offset)

@@ -8,7 +8,7 @@ import pytest
 
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.engine.language.checking import check_schema, problems, pruned
-from hindsight_server.engine.language.reading import json_object, tool_requests_in, without_reasoning
+from hindsight_server.engine.language.reading import json_objects, tool_requests_in, without_reasoning
 
 OSLO = {"city": "Oslo"}
 
@@ -61,7 +61,7 @@ def test_a_text_that_speaks_of_thinking_is_left_alone() -> None:
     ],
 )
 def test_an_object_is_found(text: str) -> None:
-    assert json_object(text) == OSLO
+    assert next(json_objects(text)) == OSLO
 
 
 @pytest.mark.parametrize(
@@ -85,17 +85,17 @@ def test_an_object_is_found(text: str) -> None:
     ],
 )
 def test_nothing_is_guessed(text: str) -> None:
-    assert json_object(text) is None
+    assert next(json_objects(text), None) is None
 
 
 def test_a_tag_within_a_value_does_not_hide_the_object() -> None:
-    assert json_object('{"city": "the <think> tag"}') == {"city": "the <think> tag"}
+    assert next(json_objects('{"city": "the <think> tag"}')) == {"city": "the <think> tag"}
 
 
 def test_a_huge_answer_is_read_in_one_pass() -> None:
     # Were it looked through once for each brace, this would take minutes.
-    assert json_object('{"x' * 300_000 + "<think>" * 10_000) is None
-    assert json_object("{a} " * 300_000) is None
+    assert next(json_objects('{"x' * 300_000 + "<think>" * 10_000), None) is None
+    assert next(json_objects("{a} " * 300_000), None) is None
     without_reasoning("<think>" * 100_000 + "</think>" * 100_000)
     without_reasoning("```" * 300_000)
 

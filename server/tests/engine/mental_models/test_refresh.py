@@ -331,7 +331,7 @@ def _item(text: str) -> Any:
 async def test_consolidation_refreshes_what_is_behind(pages: Pages, brain: Brain) -> None:
     await written(pages, brain, refresh_after_consolidation=True)
     await pages.make("Where?", mental_model_id="manual")
-    assert await pages.refreshes.consolidated(BANK, ["user:ann"]) == []
+    assert await pages.refreshes.consolidated(BANK) == []
     await pages.say("Ann: I drink rooibos now.")
     (first,) = await pages.refreshes.consolidated(BANK)
     (second,) = await pages.refreshes.consolidated(BANK)

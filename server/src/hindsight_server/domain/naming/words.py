@@ -251,11 +251,6 @@ def simplified(text: str) -> str:
     return text.translate(_simplifying())
 
 
-def traditional_of(sign: str) -> str:
-    """The traditional characters that a simplified one stands for, besides itself."""
-    return "".join(other for other, plain in _traditional().items() if plain == sign)
-
-
 def _lines(name: str) -> list[str]:
     text = (files(__package__) / name).read_text(encoding="utf-8")
     return [line for line in text.splitlines() if line and not line.startswith("#")]

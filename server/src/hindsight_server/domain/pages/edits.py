@@ -124,18 +124,18 @@ def _changed(page: PageText, edit: Any, rules: EditRules) -> PageText:
         raise _Refused("there is no such kind of edit")
     proofs = _proofs(edit.get("facts"), rules)
     if kind == "add_section":
-        changed = _added(page, edit, proofs, rules)
+        changed = _added(page, edit, proofs)
     else:
         section = page.section(str(edit.get("section_id")))
         if section is None:
             raise _Refused("there is no section of that id")
-        changed = _on_section(page, section, edit, proofs, rules)
+        changed = _on_section(page, section, edit, proofs)
     if rules.tokens(rendered(changed)) > max(rules.max_tokens, rules.tokens(rendered(page))):
         raise _Refused("the page would be longer than its max_tokens")
     return changed
 
 
-def _added(page: PageText, edit: Mapping[str, Any], proofs: list[Proof], rules: EditRules) -> PageText:
+def _added(page: PageText, edit: Mapping[str, Any], proofs: list[Proof]) -> PageText:
     heading, text = one_line(_words(edit, "heading")), settled(_words(edit, "text"))
     if not heading or not text:
         raise _Refused("a new section needs a heading and words")
@@ -156,9 +156,7 @@ def _added(page: PageText, edit: Mapping[str, Any], proofs: list[Proof], rules: 
     return page.added(made, at)
 
 
-def _on_section(
-    page: PageText, section: Section, edit: Mapping[str, Any], proofs: list[Proof], rules: EditRules
-) -> PageText:
+def _on_section(page: PageText, section: Section, edit: Mapping[str, Any], proofs: list[Proof]) -> PageText:
     kind = edit["kind"]
     if kind == "remove_section":
         _check_related(f"{section.heading}\n{section.text}", proofs)

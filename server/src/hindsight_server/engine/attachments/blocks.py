@@ -14,7 +14,6 @@ from hindsight_server.domain.attachments import ID_DIGITS, MEDIA_TYPE, Attachmen
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.domain.text import clean_text
 
-_MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,100}/[a-z0-9][a-z0-9!#$&^_.+-]{0,100}")
 _SPACE = re.compile(r"\s+")
 _LONGEST_NAME = 255
 

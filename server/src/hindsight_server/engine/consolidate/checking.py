@@ -188,7 +188,7 @@ def _latest(facts: Iterable[Fact]) -> float:
     return max(said, default=float("-inf"))
 
 
-def facts_without_action(look: Look, checked: Checked) -> frozenset[str]:
+def facts_without_action(checked: Checked) -> frozenset[str]:
     """The given facts that only refused actions named."""
     done = {source.fact_id for action in checked.accepted for source in action.sources}
     refused = {fact_id for one in checked.refused if one.why != FULL for fact_id in one.fact_ids}

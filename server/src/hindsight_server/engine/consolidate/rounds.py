@@ -149,7 +149,7 @@ class Round:
             return
         drafts = await self._tools.drafter.draft(look, checked.accepted, proposal.further)
         self._tally.refused += len(checked.refused)
-        await self._write(look, drafts, facts_without_action(look, checked))
+        await self._write(look, drafts, facts_without_action(checked))
 
     async def _better(
         self, look: Look, proposal: Proposal, checked: Checked, notes: Sequence[str]

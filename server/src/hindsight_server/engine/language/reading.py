@@ -46,11 +46,6 @@ def has_reasoning(text: str) -> bool:
     return bool(_REASONING.search(text) or _ENDED_REASONING.search(text))
 
 
-def json_object(text: str) -> Mapping[str, Any] | None:
-    """The first whole JSON object in a text: bare, in a code fence or within prose; None when there is none."""
-    return next(json_objects(text), None)
-
-
 def json_objects(text: str) -> Iterator[Mapping[str, Any]]:
     """The JSON objects of a text, in order; those in code fences before those in prose, none of them inside another."""
     whole = _whole(text)

@@ -29,12 +29,8 @@ class AutomaticRefreshes:
         self._store = store
         self._clock = clock
 
-    async def consolidated(self, bank_id: str, tags: Sequence[str] | None = None) -> list[Operation]:
-        """To be called after a round of consolidation: refreshes are queued of the models that wait for it.
-
-        Args:
-            tags: those of the scope that was consolidated; only told, since each model's own scope decides.
-        """
+    async def consolidated(self, bank_id: str) -> list[Operation]:
+        """To be called after a round of consolidation: refreshes are queued of the models that wait for it."""
         models = await self._store.list_mental_models(bank_id)
         waiting = [model for model in models if model.trigger.refresh_after_consolidation]
         return [await self.queue(model) for model in await self._behind(bank_id, waiting)]

@@ -112,9 +112,8 @@ def _session_scores(scope: Scope, lists: _Lists) -> Float32Array:
     sums = np.zeros(size, np.float32)
     holds = np.zeros(size, np.bool_)
     for rows, counts in lists.values():
-        touched = scope.session.take(
-            rows
-        )  # a session as often as it holds the term; each time the same score comes out
+        # A session comes as often as it holds the term; each time the same score comes out.
+        touched = scope.session.take(rows)
         np.add.at(sums, touched, counts)
         holds[touched] = True
         weight = np.float32(rarity(scope.sessions.count, int(np.count_nonzero(holds))))

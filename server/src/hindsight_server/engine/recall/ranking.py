@@ -97,7 +97,6 @@ class FirstPass:
         reports: one for each arm.
         search: what the arms left, for further candidates.
         exact: rows of the exact arm, and those whose text has yet to be looked at.
-        cosine: of the candidates, NaN without a vector; None when the semantic arm did not run.
         rarity: inverse document frequencies of the terms.
         repeats: stored questions that only repeat this one.
     """
@@ -108,7 +107,6 @@ class FirstPass:
     reports: tuple[ArmReport, ...]
     search: _Search
     exact: ExactHits
-    cosine: Float32Array | None
     rarity: Mapping[str, float]
     skipped_terms: tuple[str, ...] = ()
     repeats: Repeats | None = None
@@ -149,7 +147,6 @@ def _ranked(search: _Search, reports: Sequence[ArmReport]) -> FirstPass:
         reports=tuple(reports),
         search=search,
         exact=search.exact,
-        cosine=None if search.meaning is None else search.meaning.cosine[rows[order]],
         rarity=search.words.rarity if search.words else {},
         skipped_terms=search.words.skipped if search.words else (),
         repeats=inputs.repeats,

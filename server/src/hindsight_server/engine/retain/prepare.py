@@ -10,7 +10,6 @@ from functools import lru_cache
 from hindsight_server.domain.identity import TurnPlace, fold_number, session_key
 from hindsight_server.domain.ids import content_hash, new_id
 from hindsight_server.domain.model import (
-    EntityMention,
     ExtractedChunk,
     ExtractedFact,
     Extraction,
@@ -233,10 +232,7 @@ def _completed(fact: ExtractedFact, item: RetainItem) -> ExtractedFact:
     """The fact with what the caller said of the item: its entities, and the role where the text names none."""
     role = fact.role or item.metadata.get("role")
     held = {mention.name.casefold() for mention in fact.entities}
-    missing: list[EntityMention] = []
-    for mention in item.entities:
-        if mention.name.casefold() not in held:
-            missing.append(mention)
+    missing = [mention for mention in item.entities if mention.name.casefold() not in held]
     if not missing and role == fact.role:
         return fact
     return replace(fact, role=role, entities=(*fact.entities, *missing))

@@ -82,8 +82,8 @@ class RetainWorker:
             except StaleDocument:
                 if attempt == TRIES:
                     raise
-                told = await self._store.get_operation(operation.bank_id, operation.operation_id)
-                operation = replace(operation, result=told.result if told else None)
+                held = await self._store.get_operation(operation.bank_id, operation.operation_id)
+                operation = replace(operation, result=held.result if held else None)
             else:
                 if self.batching is not None:
                     await self.batching.discard(operation)
