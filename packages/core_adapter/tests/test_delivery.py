@@ -260,3 +260,27 @@ def test_a_forked_child_delivers_its_own_only(server: FakeHindsight) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert sorted(server.texts("b")) == ["of the child", "of the parent", "of the parent, later"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_forked_while_a_client_is_made_is_not_locked_out(server: FakeHindsight) -> None:
+    done = run_script(
+        """
+        import faulthandler, time
+        import hindsight_adapter_core.clients as clients
+        build = clients._build_sibling
+        clients._build_sibling = lambda client: (time.sleep(0.5), build(client))[1]
+        memory = memory_at(url)
+        memory.retain_in_background("of the parent")
+        time.sleep(0.2)
+        child = os.fork()
+        if child == 0:
+            faulthandler.dump_traceback_later(8, exit=True)
+            memory.retain("of the child")
+            os._exit(0)
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """,
+        server.url,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(server.texts("b")) == ["of the child", "of the parent"]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 import importlib
 import os
-import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -306,19 +305,18 @@ def _loaded_client_module() -> Any:
     return module if isinstance(getattr(module, "Hindsight", None), type) else None
 
 
+#: Touched on the bridge's loop only, so without a lock: a fork would leave it locked in the child for ever.
 _siblings: weakref.WeakKeyDictionary[Any, tuple[Bridge, Any]] = weakref.WeakKeyDictionary()
-_siblings_lock = threading.Lock()
 
 
 def _sibling(client: Any, bridge: Bridge, *, keep_timeout: bool) -> Any:
-    with _siblings_lock:
-        found = _siblings.get(client)
-        if found is not None and found[0] is bridge:
-            return found[1]
-        twin = _build_sibling(client)
-        if not keep_timeout:
-            twin._timeout = _NO_TIMEOUT
-        _siblings[client] = (bridge, twin)
+    found = _siblings.get(client)
+    if found is not None and found[0] is bridge:
+        return found[1]
+    twin = _build_sibling(client)
+    if not keep_timeout:
+        twin._timeout = _NO_TIMEOUT
+    _siblings[client] = (bridge, twin)
     weakref.finalize(client, _close_later, bridge, twin).atexit = False
     bridge.on_close(twin, twin.aclose)
     return twin
@@ -350,8 +348,7 @@ def _close_later(bridge: Bridge, twin: Any) -> None:
 
 
 async def _close_sibling(client: Any) -> None:
-    with _siblings_lock:
-        found = _siblings.pop(client, None)
+    found = _siblings.pop(client, None)
     if found is not None and found[0] is get_bridge():
         found[0].off_close(found[1])
         await found[1].aclose()
