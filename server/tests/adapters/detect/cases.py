@@ -164,6 +164,8 @@ FOUND: list[tuple[str, str, str]] = [
     ("password", 'password = "{}"', "correct horse battery"),
     ("password", "密码是{}。", "abc12345"),
     ("password", "密码：{}", "qwertyu"),
+    ("password", "密码是“{}”。", "letmein"),
+    ("password", "密码为「{}」", "letmein"),
     ("password", "Server=x;Pwd={};", "Sesame!"),
     ("password", '{{"passwd": "{}"}}', "letmein"),
 ]

@@ -171,9 +171,22 @@ def test_names_are_told_and_lines_of_json_are_json() -> None:
     text = '{"a": "x", "b": ["y", 12]}\n{"c": {"d": "z"}, "a": "w"}'
     assert is_json(text)
     changed_json(text, note)
-    assert [pair for pair in seen if pair[1]] == [("x", "a"), ("y", "b"), ("z", "d"), ("w", "a")]
+    assert [pair for pair in seen if pair[1]] == [("x", "a"), ("y", "b"), ("12", "b"), ("z", "d"), ("w", "a")]
 
 
 @pytest.mark.parametrize("text", ["", "x", "[", '{"a": 1', "[1]\nx", "12", '"text"', "[" * 100_000])
 def test_other_texts_are_no_json(text: str) -> None:
     assert not is_json(text)
+
+
+def test_the_values_of_a_list_stand_under_its_name() -> None:
+    seen: list[tuple[str, str]] = []
+
+    def note(plain: str, name: str) -> str:
+        seen.append((plain, name))
+        return plain
+
+    changed_json('{"key": [["a", "b"], {"in": "c", "of": ["d"]}, "e"], "then": "f"}\n["g", {"x": "h"}, "i"]', note)
+    values = [one for one in seen if len(one[0]) == 1 and one[0] != "x"]
+    named = {"a": "key", "b": "key", "c": "in", "d": "of", "e": "key", "f": "then", "g": "", "h": "x", "i": ""}
+    assert dict(values) == named

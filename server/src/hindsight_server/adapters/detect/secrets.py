@@ -148,6 +148,7 @@ _PASSWORD = re.compile(
     r"senha|mot de passe)[\"']?[ \t]{0,3}"
     r"(?P<sign>[:=：]|(?<=[a-zñ ])\bis\b[:：]?|是[:：]?|为[:：]?)[ \t]{0,3}"
     r"(?:\"(?P<double>[^\"\n\\]{1,128})\"|'(?P<single>[^'\n\\]{1,128})'|`(?P<back>[^`\n]{1,128})`|"
+    r"[“「『](?P<curly>[^“”「」『』\n]{1,128})[”」』]|"
     r"(?P<plain>[!-&(-+\--:<-_a-~]{4,128}+))(?P<rest>[^\n]?)"
 )
 _PASSWORD_WORDS = ("pass", "pwd", "密码", "口令", "contraseña", "senha")
@@ -168,7 +169,7 @@ def passwords(text: str, lowered: str) -> Iterator[tuple[int, int]]:
     if not any(word in lowered for word in _PASSWORD_WORDS):
         return
     for match in _PASSWORD.finditer(text):
-        quoted = next((name for name in ("double", "single", "back") if match[name] is not None), None)
+        quoted = next((name for name in ("double", "single", "back", "curly") if match[name] is not None), None)
         name = quoted or "plain"
         assigned = match["sign"][0] in ":=："
         value = match[name] if quoted else match[name].rstrip(".,;:)]}>" if assigned else ".,;:!?)]}>")

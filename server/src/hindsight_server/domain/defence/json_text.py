@@ -36,11 +36,16 @@ def changed_json(text: str, change: Change) -> str:
     pieces: list[str] = []
     position = 0
     name = ""
+    names = [""]  # of what is open: the values of a list stand under its name, those of an object under their own
     tokens = list(_TOKEN.finditer(text))
     for index, match in enumerate(tokens):
         piece = match.group()
         if piece[0] in ":{}[],":
-            name = "" if piece in "{}," else name
+            if piece in "{[":
+                names.append(name if piece == "[" else "")
+            elif piece in "}]":
+                names.pop()
+            name = name if piece == ":" else names[-1]
             continue
         plain = json.loads(piece) if piece[0] == '"' else piece
         is_name = index + 1 < len(tokens) and tokens[index + 1].group() == ":"
