@@ -4,6 +4,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from core_subject import PACKAGE
@@ -411,6 +412,29 @@ class TestCollecting:
         task = tasks.start("deploy")
         tasks.end(task)
         assert task.summary == TaskSummary(anchor="deploy", context_summary="1")
+
+    @pytest.mark.parametrize("made", [RuntimeError("the model timed out"), None])
+    def test_a_summary_of_ones_own_that_fails_leaves_the_built_in_one(
+        self, made: Any, operations: MemoryOperations, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        tasks = memory_of(operations, summarize=MagicMock(side_effect=[made]))
+        task = tasks.start("deploy", "flask on port 8001")
+        tasks.end(task)
+        assert task.closed
+        assert task.summary is not None
+        assert "flask" in task.summary.anchor
+        assert "the built-in rules are used" in caplog.text
+
+    def test_ended_tasks_are_not_kept_for_ever(
+        self, operations: MemoryOperations, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("hindsight_adapter_core.tasks.memory._TASKS", 3)
+        tasks = memory_of(operations, link_tasks=False)
+        going = tasks.start("watch", "the deployment")
+        for number in range(8):
+            tasks.end(tasks.start("deploy", f"flask on port 800{number}"))
+        assert tasks.open_tasks == (going,)
+        assert len(tasks._tasks) <= 4
 
     async def test_async_twins(self, server: FakeHindsight, operations: MemoryOperations) -> None:
         tasks = memory_of(operations)

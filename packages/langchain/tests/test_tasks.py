@@ -86,6 +86,19 @@ async def test_a_tool_that_ends_the_run_is_stored_as_a_failure(server: FakeHinds
     assert events[1] == ("tool_failure", "explode failed: RuntimeError: the disk of host-7 is full")
 
 
+@pytest.mark.parametrize("face", ["sync", "async"])
+async def test_a_run_whose_user_cannot_be_told_goes_on(
+    server: FakeHindsight, caplog: pytest.LogCaptureFixture, face: str
+) -> None:
+    middleware = HindsightTaskMiddleware(bank_id="tasks", hindsight_api_url=server.url)
+    agent = create_agent(ScriptedModel("Done."), [], middleware=[middleware])
+    said, config = {"messages": [HumanMessage("Rotate the logs.")]}, {"configurable": {"user_id": ["ann", "bob"]}}
+    result = await (agent.ainvoke(said, config) if face == "async" else asyncio.to_thread(agent.invoke, said, config))
+    assert result["messages"][-1].content == "Done."
+    assert "'user_id'] must be a string" in caplog.text
+    assert server.requests == []
+
+
 async def test_beside_the_memory_middleware(server: FakeHindsight) -> None:
     tasks = HindsightTaskMiddleware(bank_id="tasks", user_id="ann", hindsight_api_url=server.url)
     memory = HindsightMiddleware(bank_id="ann", hindsight_api_url=server.url)

@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from hindsight_adapter_core import Deadlines, MemoryOptions, open_memory
+from hindsight_adapter_core import Deadlines, MemoryOptions, SettingsError, open_memory
 from hindsight_adapter_core.bridge import DRAIN_SECONDS
 from hindsight_adapter_core.tasks import TaskMemory, TaskOptions, TaskRun, TaskRuns
 
@@ -112,11 +112,13 @@ class HindsightTaskMiddleware(AgentMiddleware[TaskState]):
 
     def before_agent(self, state: TaskState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Start the task, or go on with it."""
-        return self._begun(self._runs.begin(_question(state), **self._names()))
+        names = self._names()
+        return self._begun(None if names is None else self._runs.begin(_question(state), **names))
 
     async def abefore_agent(self, state: TaskState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Async twin of :meth:`before_agent`."""
-        return self._begun(await self._runs.abegin(_question(state), **self._names()))
+        names = self._names()
+        return self._begun(None if names is None else await self._runs.abegin(_question(state), **names))
 
     def after_agent(self, state: TaskState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Store the answer, and close a task that was this run."""
@@ -128,15 +130,19 @@ class HindsightTaskMiddleware(AgentMiddleware[TaskState]):
         await self._runs.afinish(self._over(state), _answer(state))
         return None
 
-    def _names(self) -> dict[str, str | None]:
+    def _names(self) -> dict[str, str | None] | None:
         run = RunContext.current()
-        return {"user_id": run.value(self._user_key), "task_id": run.value(self._task_key)}
-
-    def _begun(self, run: TaskRun | None) -> dict[str, Any] | None:
-        if run is None:
+        try:
+            return {"user_id": run.value(self._user_key), "task_id": run.value(self._task_key)}
+        except SettingsError as error:
+            PACKAGE.config.logger.error("%s; the agent goes on, this is not remembered", error)
             return None
+
+    def _begun(self, run: TaskRun | None) -> dict[str, Any]:
+        # Also without a run: the key of an earlier one that broke off may be in the checkpoint.
         key = uuid.uuid4().hex
-        self._going.put(key, run)
+        if run is not None:
+            self._going.put(key, run)
         return {_KEPT: key}
 
     def _run_of(self, state: Any) -> TaskRun | None:

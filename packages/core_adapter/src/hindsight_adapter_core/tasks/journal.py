@@ -141,12 +141,7 @@ class TaskJournal:
         if succeeded is None:
             states = [_STATE[event.kind] for event in task.events if event.kind in _STATE]
             succeeded = states[-1] if states else None
-        summarize = self._options.summarize
-        summary = (
-            summarize(task.title, tuple(task.events))
-            if summarize
-            else summarize_task(task.title, task.events, succeeded=succeeded)
-        )
+        summary = self._own_summary(task) or summarize_task(task.title, task.events, succeeded=succeeded)
         task.summary, task.closed = summary, True
         if self._options.link_tasks:
             task.linked_to = await self._or_none(self._search.linked_to(task.task_id, summary, at)) or ()
@@ -173,6 +168,22 @@ class TaskJournal:
         call = self._call(task, event, task.strictest, metadata, f"summary:{digest}")
         links = tuple(f"linked:{other}" for other in task.linked_to)
         await self._deliver(replace(call, tags=(*call.tags, CLOSED_TAG, *links)))
+
+    def _own_summary(self, task: Task) -> TaskSummary | None:
+        """What the caller's function makes of the task; ``None`` without one, and when it fails."""
+        if self._options.summarize is None:
+            return None
+        try:
+            made: object = self._options.summarize(task.title, tuple(task.events))
+        except Exception as error:
+            # The caller's own code, often a model's: its failure must neither reach the agent nor leave the task open.
+            made = error
+        if isinstance(made, TaskSummary):
+            return made
+        self._operations.package.config.logger.warning(
+            "summarize gave %s and no TaskSummary (%s); the built-in rules are used", type(made).__name__, made
+        )
+        return None
 
     def _call(
         self, task: Task, event: TaskEvent, classification: Classification, metadata: dict[str, str], key: str

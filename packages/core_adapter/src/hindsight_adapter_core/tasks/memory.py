@@ -24,6 +24,9 @@ T = TypeVar("T")
 
 #: Shared by all task memories of the process, so that a user's devices share sessions.
 _SESSIONS = SessionClock()
+#: Tasks kept in mind, with their words, for one user. The ones that ended first are forgotten first; what is stored of
+#: them is known again by its operation ids.
+_TASKS = 100
 
 
 class TaskDetails(TypedDict, total=False):
@@ -292,9 +295,15 @@ class TaskMemory:
         name = details.get("task_id") or task_id_for(self.user_id, f"{action} {target}".strip(), version)
         task = self._tasks.get(name)
         if task is None:
+            self._forget_ended()
             task = self._tasks[name] = Task(name, title, details.get("classification") or self.options.classification)
         await self._record(task, self._event("start", "assistant", details.get("content") or title, moment))
         return task
+
+    def _forget_ended(self) -> None:
+        ended = [name for name, task in self._tasks.items() if task.closed]
+        for name in ended[: max(0, len(self._tasks) - _TASKS)]:
+            del self._tasks[name]
 
     async def _record(
         self,

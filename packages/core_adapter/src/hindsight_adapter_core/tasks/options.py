@@ -29,7 +29,8 @@ class TaskOptions:
             processes share sessions.
         end_phrases: more phrases with which users end tasks.
         summarize: makes anchor and context summary instead of the built-in rules, e.g. with an LLM of yours:
-            ``(title, events) -> TaskSummary``. It is called on the memory loop and must not block for long.
+            ``(title, events) -> TaskSummary``. It is called on the memory loop and must not block for long. When it
+            fails, which is logged, the built-in rules are used.
         clock: what time it is, with an offset; for tests.
 
     Raises:
