@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import resource
 import shutil
 import signal
 import stat
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
@@ -26,6 +30,8 @@ from hindsight_server.testing.store_contract.builders import put
 # A process that opens a folder, retains one document, says so and waits.
 _HOLDER = """
 import asyncio, sys, time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from hindsight_server.adapters.sqlite import SqliteStore
 from hindsight_server.testing.store_contract.builders import put
@@ -232,4 +238,35 @@ async def test_after_a_kill_the_log_is_read(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
     await store.open()
     assert (await store.get_bank("b")).fact_count == 1
+    await store.close()
+
+
+@contextmanager
+def no_room(bytes_of_a_file: int) -> Iterator[None]:
+    """No file of this process grows beyond that size, as on a disk without room."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_of_a_file, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+async def test_a_disk_without_room_refuses_writes_by_name_and_takes_them_again_later(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    await store.open()
+    with no_room((tmp_path / "memory.db-wal").stat().st_size):
+        puts = [put(store, "b", f"d{number}", "words " * 9000) for number in range(3)]
+        for failure in await asyncio.gather(*puts, return_exceptions=True):
+            assert isinstance(failure, DataFolderError)
+    await put(store, "b", "d", "words")
+    assert (await store.get_bank("b")).fact_count == 1
+    await store.close()
+
+
+async def test_a_folder_on_a_disk_without_room_is_refused_by_name(tmp_path: Path) -> None:
+    with no_room(0), pytest.raises(DataFolderError, match="full"):
+        await SqliteStore(tmp_path).open()
+    store = SqliteStore(tmp_path)
+    await store.open()
     await store.close()

@@ -76,6 +76,10 @@ def named_errors(path: Path) -> Iterator[None]:
         ) from error
     except apsw.FullError as error:
         raise Overloaded(f"The disk that holds {path} is full; nothing was stored. Free some space.") from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise Overloaded(f"Another program holds {path}; nothing was stored. Close what has it open.") from error
+    except apsw.IOError as error:
+        raise DataFolderError(f"The disk that holds {path} fails or is full ({error}). Check it.") from error
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise DataFolderError(
             f"The database {path} can't be opened for writing ({error}). Check the folder's owner and permissions."

@@ -6,7 +6,7 @@ import importlib
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,8 @@ class FolderLock:
                 "Stop that one, or choose another data folder."
             ) from None
         self._before = os.read(self._file, 32) if existed else None
-        self._write(f"{os.getpid()}\n".encode())
+        with suppress(OSError):  # no space left: only who holds it is not told
+            self._write(f"{os.getpid()}\n".encode())
 
     def release(self) -> None:
         """Give the folder up."""

@@ -22,7 +22,7 @@ from hindsight_server.adapters.sqlite.migrate import known_migrations, migrate
 from hindsight_server.adapters.sqlite.operations import release_operations
 from hindsight_server.adapters.sqlite.scrubbing import Scrubber
 from hindsight_server.adapters.sqlite.threads import Readers, Work, Writer
-from hindsight_server.domain.errors import DataFolderError
+from hindsight_server.domain.errors import DataFolderError, Overloaded
 
 T = TypeVar("T")
 
@@ -61,10 +61,12 @@ class OpenedFolder:
         try:
             with named_errors(self._path):
                 prepare_database(self._path)
-                self._writer = Writer(self._open_writer)
+                self._writer = Writer(self._open_writer, lambda: named_errors(self._path))
                 self._scrubber = Scrubber(self._path)
-        except BaseException:
+        except BaseException as error:
             self._lock.release()
+            if isinstance(error, Overloaded):
+                raise DataFolderError(str(error)) from error
             raise
         self._readers = Readers(lambda: open_reader(self._path), threads=readers)
 

@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -41,10 +42,17 @@ class Writer:
 
     Writes that queue up while another is being committed share the next commit: each runs in its own savepoint, so that
     one that fails leaves no trace, and none is acknowledged before the commit is on the disk.
+
+    Args:
+        connect: makes the connection.
+        named: gives the errors of beginning and committing their names.
     """
 
-    def __init__(self, connect: Callable[[], apsw.Connection]) -> None:
+    def __init__(
+        self, connect: Callable[[], apsw.Connection], named: Callable[[], AbstractContextManager[None]]
+    ) -> None:
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._named = named
         self._connection = connect()
         self._closing = threading.Lock()
         self._closed = False
@@ -113,10 +121,11 @@ class Writer:
     def _commit_together(self, jobs: list[_Job]) -> None:
         failure: BaseException | None = None
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            for job in jobs:
-                self._run_one(job, alone=len(jobs) == 1)
-            self._connection.execute("COMMIT")
+            with self._named():
+                self._connection.execute("BEGIN IMMEDIATE")
+                for job in jobs:
+                    self._run_one(job, alone=len(jobs) == 1)
+                self._connection.execute("COMMIT")
         except Exception as error:  # none of the jobs happened, and each caller must hear why
             failure = error
         finally:
@@ -133,7 +142,8 @@ class Writer:
             job.outcome = job.work(connection)
         except Exception as error:  # whatever it is, it belongs to one caller: the other jobs go on
             job.failure = error
-            if alone:
+            # A disk that is full ends the whole transaction, savepoints and all.
+            if alone or not connection.in_transaction:
                 raise
             connection.execute("ROLLBACK TO job")
         if not alone:
