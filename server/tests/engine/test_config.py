@@ -79,6 +79,10 @@ def test_what_has_no_effect_is_said() -> None:
     assert not_applied(overrides) == ("audit_log_enabled", "retain_mission", "store_document_text")
     strategies = {"quick": {"retain_mission": "people", "retain_chunk_size": 300}}
     assert not_applied({"retain_strategies": strategies}) == ("retain_strategies.quick.retain_mission",)
+    assert not_applied({"retain_max_attachments_per_chunk": 4}) == ()
+    missions = {"retain_mission": "people", "observations_mission": "habits"}
+    assert not_applied(missions, ("retain",)) == ("observations_mission",)
+    assert not_applied(missions, ("consolidation",)) == ("retain_mission",)
 
 
 def test_a_strategy_overrides_the_settings() -> None:

@@ -176,14 +176,12 @@ def _batch(retainer: Retainer, base: Base) -> None:
 
 
 def _banks(settings: Settings, outside: Outside, on_forget: OnForget) -> Banks:
-    models = outside.models
     return Banks(
         outside.store,
         outside.clock,
         settings.bank_defaults(),
         on_forget=on_forget,
-        has_model=models.retain is not None,
-        reflects=models.reflect is not None,
+        models=outside.models.work,
     )
 
 

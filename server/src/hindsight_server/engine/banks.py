@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,8 +55,7 @@ class Banks:
 
     Args:
         defaults: settings of banks that set none themselves, where the server was given any.
-        has_model: whether a language model extracts facts.
-        reflects: whether one answers questions.
+        models: the kinds of work that a language model does, among ``retain``, ``reflect`` and ``consolidation``.
 
     Example:
         >>> bank = await banks.put("ann", BankInput(config={"disposition_empathy": 5}))
@@ -71,11 +70,9 @@ class Banks:
         defaults: Mapping[str, Any] | None = None,
         *,
         on_forget: OnForget = no_exports,
-        has_model: bool = False,
-        reflects: bool = False,
+        models: Collection[str] = (),
     ) -> None:
-        self._has_model = has_model
-        self._reflects = reflects
+        self._models = models
         self._on_forget = on_forget
         self._defaults = defaults or {}
         self._store = store
@@ -129,12 +126,12 @@ class Banks:
 
     def checked(self, updates: Mapping[str, Any]) -> dict[str, Any]:
         """Settings with Python names and checked values. Raises InvalidInput."""
-        return settings.checked_updates(updates, has_model=self._has_model)
+        return settings.checked_updates(updates, has_model="retain" in self._models)
 
     def _config(self, bank: Bank) -> BankConfig:
         overrides = dict(bank.config)
         resolved = settings.resolve({**self._defaults, **overrides})
-        idle = settings.not_applied(overrides, has_model=self._has_model, reflects=self._reflects)
+        idle = settings.not_applied(overrides, self._models)
         return BankConfig(bank.bank_id, resolved, overrides, idle)
 
     async def _save(self, bank_id: str, given: BankInput) -> Bank:

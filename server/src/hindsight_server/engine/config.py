@@ -1,13 +1,13 @@
 """The settings of a bank: which there are, their defaults, and what they may hold.
 
-Names and defaults are those of the Hindsight 1.1 API. Most steer a language model or features that this server does not
-have yet: they are kept and given back, and `not_applied` names them, so that nobody is misled.
+Names and defaults are those of the Hindsight 1.1 API. Those that steer a language model which is not there, or what
+this server does not have, are kept and given back, and `not_applied` names them, so that nobody is misled.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,7 +120,7 @@ _APPLIED = frozenset(
     {"mental_model_min_refresh_interval_seconds", "knowledge_page_default_trigger"}
     | {"entity_labels", "entities_allow_free_form"}
     | {"memory_defense", "retain_extraction_mode", "retain_chunk_size", "retain_default_strategy", "retain_strategies"}
-    | {"retain_structured_chunk_size"}
+    | {"retain_structured_chunk_size", "retain_max_attachments_per_chunk"}
     | {"enable_observations", "enable_auto_consolidation", "default_observation_scopes", "max_observations_per_scope"}
     | {"observation_scope_limits", "consolidation_strategies", "consolidation_max_memories_per_round"}
     | {"consolidation_llm_parallelism", "consolidation_llm_batch_size"}
@@ -128,14 +128,18 @@ _APPLIED = frozenset(
     | {name for name in CONFIG_KEYS if name.startswith("recall_")}
 )
 
-_READ_BY_MODEL = frozenset(
-    {"retain_mission", "retain_custom_instructions", "observations_mission", "consolidation_source_facts_max_tokens"}
-    | {"consolidation_source_facts_max_tokens_per_observation"}
-)
-_READ_BY_REFLECT = frozenset(
-    {"reflect_mission", reflect_options.SETTING, "reflect_source_facts_max_tokens"}
-    | {name for name in CONFIG_KEYS if name.startswith("disposition_")}
-)
+_READ_BY_MODEL: Mapping[str, frozenset[str]] = {
+    "retain": frozenset({"retain_mission", "retain_custom_instructions"}),
+    "reflect": frozenset(
+        {"reflect_mission", reflect_options.SETTING, "reflect_source_facts_max_tokens"}
+        | {name for name in CONFIG_KEYS if name.startswith("disposition_")}
+    ),
+    "consolidation": frozenset(
+        {"observations_mission", "consolidation_source_facts_max_tokens"}
+        | {"consolidation_source_facts_max_tokens_per_observation"}
+    ),
+}
+"""What only the language model of a kind of work follows."""
 
 
 def normalised_key(key: str) -> str:
@@ -174,15 +178,14 @@ def resolve(overrides: Mapping[str, Any]) -> dict[str, Any]:
     return resolved
 
 
-def not_applied(overrides: Mapping[str, Any], *, has_model: bool = False, reflects: bool = False) -> tuple[str, ...]:
+def not_applied(overrides: Mapping[str, Any], models: Collection[str] = ()) -> tuple[str, ...]:
     """Overrides that are kept but change nothing in this server as it runs now.
 
     Args:
-        has_model: whether a language model extracts facts.
-        reflects: whether one answers questions.
+        models: the kinds of work that a language model does, among ``retain``, ``reflect`` and ``consolidation``.
     """
-    applied = _APPLIED | _READ_BY_MODEL if has_model else _APPLIED
-    applied = applied | _READ_BY_REFLECT if reflects else applied
+    has_model = "retain" in models
+    applied = _APPLIED.union(*(read for work, read in _READ_BY_MODEL.items() if work in models))
     names = set(overrides) - applied
     if not has_model and _is_custom(overrides):
         names.add("retain_extraction_mode")

@@ -22,7 +22,7 @@ _AT = "2024-03-05T18:30:00Z"
 
 
 async def configure(read: Reading, **settings: Any) -> None:
-    await Banks(read.engine.store, read.engine.clock, has_model=True).update_config("b", settings)
+    await Banks(read.engine.store, read.engine.clock, models=("retain",)).update_config("b", settings)
 
 
 async def stored(read: Reading) -> list[Fact]:

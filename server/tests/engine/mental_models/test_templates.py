@@ -14,7 +14,7 @@ pytestmark = pytest.mark.feature("R17")
 
 
 def assembled(pages: Pages, *, has_model: bool = False) -> tuple[Templates, Banks, Directives]:
-    banks = Banks(pages.store, pages.clock, has_model=has_model)
+    banks = Banks(pages.store, pages.clock, models=("retain",) if has_model else ())
     directives = Directives(pages.store, pages.clock)
     return Templates(banks, pages.models, directives), banks, directives
 

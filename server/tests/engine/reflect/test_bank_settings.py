@@ -113,7 +113,7 @@ def test_default_options_that_there_are_not_are_refused(options: dict[str, Any])
 def test_settings_of_reflect_are_applied_where_a_model_answers() -> None:
     overrides = {"reflect_mission": "x", "disposition_empathy": 5, "reflect_default_options": {}}
     assert not_applied(overrides) == tuple(sorted(overrides))
-    assert not_applied(overrides, reflects=True) == ()
+    assert not_applied(overrides, ("reflect",)) == ()
 
 
 async def test_a_model_that_asks_for_more_tokens_gets_so_many_and_no_more(desk: Desk) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from hindsight_server.ports.llm import ChatReply, ChatRequest, Message, ToolRequest, Usage
@@ -135,6 +135,11 @@ class Models:
     reflect: LanguageModel | None = None
     consolidation: LanguageModel | None = None
     vision: LanguageModel | None = None
+
+    @property
+    def work(self) -> frozenset[str]:
+        """The kinds of work that have a model."""
+        return frozenset(one.name for one in fields(self) if getattr(self, one.name) is not None)
 
     def every(self) -> list[LanguageModel]:
         """Each model once, whatever it does."""
