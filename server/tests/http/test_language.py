@@ -95,6 +95,7 @@ def test_metrics_count_questions_and_tokens(own: Api, bank: str) -> None:
 def test_the_version_says_what_is_served(own: Api) -> None:
     features = own("GET", "/version").body["features"]
     assert (features["llm_trace"], features["bank_llm_health"]) == (True, True)
+    assert (features["document_export_api"], features["document_import_api"]) == (True, True)
 
 
 def test_without_a_model_nothing_is_configured(api: Api, bank: str) -> None:
