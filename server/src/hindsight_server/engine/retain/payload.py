@@ -78,8 +78,8 @@ def documents_to_repair(payload: Mapping[str, Any]) -> list[str]:
 
 
 def _check_version(payload: Mapping[str, Any]) -> None:
-    # The first one also held the words, and both repeated the options in each part.
-    if payload.get("version") not in (1, 2, _VERSION):
+    # The one before repeated the options in each part. The first one also held the words: the store takes them out.
+    if payload.get("version") not in (2, _VERSION):
         raise ValueError(f"a job of version {payload.get('version')!r}; this server knows version {_VERSION}")
 
 
