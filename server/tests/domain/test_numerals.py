@@ -41,3 +41,9 @@ def test_a_time_without_a_half_of_the_day_is_both() -> None:
 def test_a_text_of_numbers_is_read_in_one_go() -> None:
     """Each number looked for among all others took minutes for a page of them."""
     assert len(find_numbers("1, " * 300_000)) == 300_000
+
+
+@pytest.mark.parametrize("text", ["一" * 5000, "hundred " * 2300, "1" + "亿" * 130_000, "一" + "亿" * 5000])
+def test_a_number_without_end_is_no_trouble(text: str) -> None:
+    """They took minutes, or ended in the errors of numbers too large to be written."""
+    assert all(len(number.value) < 500 for number in find_numbers(text))

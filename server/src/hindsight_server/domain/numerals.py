@@ -27,10 +27,11 @@ NUMBER_WORDS = frozenset([*_WORDS, *_ORDINALS, *_SCALES, "dozen"])
 _WORD = "|".join((*_WORDS, *_ORDINALS))
 _ROUND = "|".join(_SCALES)
 _SCALE = f"{_ROUND}|dozen"
-_SPELT = re.compile(rf"\b(?:{_WORD}|{_SCALE})(?:(?:[ -]|[ ]and[ ])(?:{_WORD}|{_SCALE}))*\b", re.I)
+# No number is longer than these bounds; what is counted without end would take minutes and overflow.
+_SPELT = re.compile(rf"\b(?:{_WORD}|{_SCALE})(?:(?:[ -]|[ ]and[ ])(?:{_WORD}|{_SCALE})){{0,40}}\b", re.I)
 _DIGITS = re.compile(
     r"(?<![\d.])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
-    rf"(?:(?P<short>[kKmM](?![\w])|[wW](?=[^\w]|$))|[ ]?(?P<scale>(?:{'|'.join(_SCALES)})\b|[百千万亿]+))?",
+    rf"(?:(?P<short>[kKmM](?![\w])|[wW](?=[^\w]|$))|[ ]?(?P<scale>(?:{'|'.join(_SCALES)})\b|[百千万亿]{{1,8}}))?",
     re.I,
 )
 _CLOCK = re.compile(
@@ -43,7 +44,7 @@ _HAN_DIGITS = {
 }  # fmt: skip
 _HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
 _HAN_SCALES = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
-_HAN = re.compile(r"[零〇一二两兩三四五六七八九十百千万萬亿億]+")
+_HAN = re.compile(r"[零〇一二两兩三四五六七八九十百千万萬亿億]{1,40}")
 _MEASURE = re.compile(
     r"[ ]?[多几来余]?(?:个|人|口|年|天|日|岁|次|块|元|毛|角|公里|里|小时|分钟|分|秒|名|位|本|册|件|只|头|台|斤|吨|杯|"
     r"张|家|套|间|层|点|号|周|星期|遍|条|份|辆|部|场|门|篇|页|米|厘米|克|公斤|种|倍|届|路|班|楼|期|季|集|首|颗|棵|朵|瓶|箱|盒|把|双|顿|"

@@ -449,3 +449,11 @@ def test_no_event(text: str) -> None:
 def test_any_text_may_be_searched_for_events(text: str) -> None:
     for one in find_events(text, ()):
         assert one.text
+
+
+@pytest.mark.parametrize(
+    "value", [10**400, -(10**400), float("nan"), "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"]
+)
+def test_a_stamp_outside_of_the_calendar_is_none(value: object) -> None:
+    """Such a moment could be stored, and then nothing of its bank could be read any more."""
+    assert parse_stamp(value, ANCHOR) is None

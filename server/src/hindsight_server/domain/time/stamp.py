@@ -25,11 +25,23 @@ def parse_stamp(value: object, anchor: datetime | None) -> datetime | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
-        seconds = value / 1000 if abs(value) >= _MILLISECONDS else float(value)
-        return datetime.fromtimestamp(seconds, UTC) if 0 < seconds < _LATEST else None
+        if not 0 < value < 1000 * _LATEST:
+            return None
+        seconds = value / 1000 if value >= _MILLISECONDS else value
+        return datetime.fromtimestamp(seconds, UTC) if seconds < _LATEST else None
     if not isinstance(value, str) or len(value) > _LONGEST:
         return None
-    return _from_text(value.strip(), anchor)
+    at = _from_text(value.strip(), anchor)
+    return at if at is not None and _has_utc(at) else None
+
+
+def _has_utc(at: datetime) -> bool:
+    """False in the first or last hours of the calendar, where a zone may be outside of it."""
+    try:
+        at.astimezone(UTC)
+    except OverflowError:
+        return False
+    return True
 
 
 def _from_text(text: str, anchor: datetime | None) -> datetime | None:
