@@ -92,6 +92,15 @@ async def test_bad_corrections_are_refused(engine: Engine, fact: Fact, patch: Me
     assert await engine.memories.get("b", fact.fact_id) == fact
 
 
+async def test_a_fact_never_ends_before_it_starts(engine: Engine, fact: Fact) -> None:
+    await engine.memories.update("b", fact.fact_id, MemoryPatch(occurred_start="2024-05-01", occurred_end="2024-05-02"))
+    for wrong in (MemoryPatch(occurred_end="2023-01-01"), MemoryPatch(occurred_start="2025-01-01")):
+        with pytest.raises(InvalidInput, match="give both"):
+            await engine.memories.update("b", fact.fact_id, wrong)
+    moved = await engine.memories.update("b", fact.fact_id, MemoryPatch(occurred_start="2025-01-01", occurred_end=""))
+    assert moved.occurred_end is None
+
+
 async def test_the_reason_of_an_invalidation_is_told_until_it_is_taken_back(engine: Engine, fact: Fact) -> None:
     retired = await engine.memories.update("b", fact.fact_id, MemoryPatch(state="invalidated", reason=" a \0joke "))
     assert retired.invalidation_reason == "a joke"

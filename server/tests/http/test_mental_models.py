@@ -198,6 +198,8 @@ def test_a_copy_of_a_bank_has_its_pages(api: Api, bank: str) -> None:
     (root,) = api.bank("GET", copy, "/knowledge-base/tree").body["roots"]
     assert [(node["name"], node["is_stale"]) for node in root["children"]] == [("Tea", False)]
     assert api.bank("GET", copy, f"/knowledge-base/pages/{made['page_id']}").body["body"] == words
+    made_at = [api.bank("GET", one, f"/mental-models/{made['page_id']}").body["created_at"] for one in (bank, copy)]
+    assert made_at[0] == made_at[1]
     # The copy is cut as the original would be.
     (tea,) = [one["id"] for one in api.bank("GET", copy, "/memories/list").body["items"]]
     api.bank("POST", copy, "/memories/forget", {"ids": [tea]})

@@ -122,7 +122,9 @@ class Memories:
             raise InvalidInput("Observations are derived; correct the memories they rest on.", field="memory_id")
         if fact.state is FactState.PENDING:
             raise Conflict(f"Memory '{fact_id}' is still being extracted. Try again when its operation is completed.")
-        allowed = await self._defender.edited(bank_id, fact, _change(patch))
+        asked = _change(patch)
+        _check_order(fact, asked)
+        allowed = await self._defender.edited(bank_id, fact, asked)
         change = await self._reindexed(fact, allowed)
         if change.text is None:
             changed = await self._store.update_fact(bank_id, fact_id, change, self._clock.now())
@@ -259,10 +261,18 @@ def _times(patch: MemoryPatch) -> tuple[dict[str, Any], frozenset[str]]:
             cleared.add(name)
         elif value is not None:
             times[name] = parse_time(value, name)
-    start, end = times.get("occurred_start"), times.get("occurred_end")
-    if start and end and end < start:
-        raise InvalidInput("occurred_end lies before occurred_start.", field="occurred_end")
     return times, frozenset(cleared)
+
+
+def _check_order(fact: Fact, change: FactChange) -> None:
+    """Raises InvalidInput when a fact would end before it starts."""
+    start, end = (
+        None if name in change.cleared else getattr(change, name) or getattr(fact, name)
+        for name in ("occurred_start", "occurred_end")
+    )
+    if (change.occurred_start or change.occurred_end) and start and end and end < start:
+        told = f"occurred_end ({end.isoformat()}) lies before occurred_start ({start.isoformat()}); give both."
+        raise InvalidInput(told, field="occurred_end")
 
 
 def _tags(given: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -36,7 +36,8 @@ def list_models(connection: apsw.Connection, bank_id: str) -> list[MentalModel]:
 
 def insert_model(connection: apsw.Connection, model: MentalModel) -> None:
     values = _definition(model)
-    connection.execute(sql("mental_models.insert"), values | {"is_page": model.is_page, "created_at": values["now"]})
+    made = {"is_page": model.is_page, "created_at": to_micros(model.created_at)}
+    connection.execute(sql("mental_models.insert"), values | made)
     write_index(connection, model, model.index)
 
 
