@@ -457,3 +457,10 @@ def test_any_text_may_be_searched_for_events(text: str) -> None:
 def test_a_stamp_outside_of_the_calendar_is_none(value: object) -> None:
     """Such a moment could be stored, and then nothing of its bank could be read any more."""
     assert parse_stamp(value, ANCHOR) is None
+
+
+def test_a_day_of_the_lunar_calendar_is_no_beginning_of_a_month() -> None:
+    """初八 is an eighth day, and 腊月 no month of the common calendar."""
+    assert find_times("她的生日是腊月初八", ANCHOR) == []
+    assert [found.text for found in find_times("爷爷是八月初五出生的", ANCHOR)] == ["八月"]
+    assert [found.text for found in find_times("三月初去的", ANCHOR)] == ["三月初"]
