@@ -38,6 +38,9 @@ class Names:
         self.asked.append(host)
         return [ipaddress.ip_address(text) for text in next(self._answers)]
 
+    async def looked_up(self, host: str) -> None:
+        """They are given at once."""
+
     def close(self) -> None:
         """Nothing is held."""
 
@@ -132,6 +135,27 @@ async def test_a_name_that_hangs_holds_one_thread(monkeypatch: pytest.MonkeyPatc
     assert await second == [ipaddress.ip_address("127.0.0.1")]
     assert asked == ["hooks.example"]
     resolver.close()
+
+
+async def test_an_attempt_lasts_as_long_as_it_holds_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise names that hang would take the threads of others, however few attempts there are at a time."""
+    go_on = threading.Event()
+
+    def look_up(host: str) -> list[str]:
+        go_on.wait(20)
+        return ["127.0.0.1"]
+
+    monkeypatch.setattr("hindsight_server.adapters.webhooks.resolving._look_up", look_up)
+    options: dict[str, Any] = {"names": SystemResolver(), "timeout_seconds": 0.05}
+    attempt, ended = (asyncio.create_task(call("http://hooks.example/", **options)) for _ in range(2))
+    await asyncio.sleep(0.3)
+    assert not attempt.done()
+    ended.cancel()  # as at the end of the server, which does not wait
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(ended, 5)
+    go_on.set()
+    with pytest.raises(DeliveryFailed, match=r"within 0\.05 s"):
+        await attempt
 
 
 # which address is called

@@ -57,6 +57,8 @@ class HttpCaller:
                 finally:
                     writer.transport.abort()
         except TimeoutError:
+            # A name that hangs holds a thread beyond the time. So long the attempt lasts: who has a slot has a thread.
+            await self._resolver.looked_up(call.target.host)
             raise DeliveryFailed(f"there was no answer within {call.timeout_seconds:g} s") from None
         except ssl.SSLCertVerificationError as problem:
             raise DeliveryFailed(f"the certificate can't be trusted: {problem.verify_message}") from None

@@ -19,6 +19,10 @@ class Resolver(Protocol):
         """All addresses of a name, the preferred one first. Raises DeliveryFailed when there is none."""
         ...
 
+    async def looked_up(self, host: str) -> None:
+        """Wait until nobody looks the name up any more."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -44,6 +48,11 @@ class SystemResolver:
         except (OSError, UnicodeError):
             raise DeliveryFailed("the name of the host could not be looked up") from None
         return [ipaddress.ip_address(text) for text in dict.fromkeys(found)]
+
+    async def looked_up(self, host: str) -> None:
+        looking = self._looking.get(host)
+        if looking is not None:
+            await asyncio.wait([looking])
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
