@@ -11,6 +11,7 @@ import re
 from bisect import insort
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from hindsight_server.adapters.sqlite.naming_rows import NameRow, NameRows
@@ -95,6 +96,7 @@ class _Settling:
         rows.load_related({*touched, *gone})
         affected = self._below({*touched, *gone}) | set(touched)
         groups = {rows[number].entity for number in (*touched, *gone)}
+        self._bridge(gone)
         rows.drop(gone)
         affected -= gone
         rows.load_related(affected)
@@ -119,6 +121,16 @@ class _Settling:
                 if partners <= empty:
                     rows.set_rule(row.number, max(left, key=lambda one: fuller(one.known)).number, same=True)
         return empty
+
+    def _bridge(self, gone: set[int]) -> None:
+        """What users made one by way of a name that goes stays one."""
+        rows, done = self._rows, set[int]()
+        for number in sorted(gone):
+            done.add(number)
+            partners = [other for other, same in sorted(rows.rules(number).items()) if same and other not in done]
+            for one, other in pairwise(partners):
+                if other not in rows.rules(one):
+                    rows.set_rule(one, other, same=True)
 
     def _below(self, numbers: Iterable[int]) -> set[int]:
         """The names that could be another writing of one of these, so that their decision hangs on it."""

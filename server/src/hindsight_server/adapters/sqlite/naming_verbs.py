@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import combinations
 
 import apsw
 
@@ -33,12 +34,13 @@ def merge_entities(connection: apsw.Connection, bank_id: str, entity_ids: Sequen
     session = BankSession(connection, bank_id, now)
     groups = [_group(session, entity_id) for entity_id in entity_ids]
     first = groups[0]
+    for one, other in combinations(groups, 2):
+        if one[0].entity != other[0].entity:
+            for name in one:
+                _drop_rules(session, name, other)
     for other in groups[1:]:
-        if other[0].entity == first[0].entity:
-            continue
-        for one in first:
-            _drop_rules(session, one, other)
-        _set_rule(session, first[0].entity, other[0].entity, same=True)
+        if other[0].entity != first[0].entity:
+            _set_rule(session, first[0].entity, other[0].entity, same=True)
     touch(session, [name.number for group in groups for name in group])
     session.save()
     return entities_by_number(connection, bank_id, [first[0].number])[0]

@@ -154,6 +154,21 @@ class NamingContract:
         with pytest.raises(NotFound):
             await store.merge_entities("b", [first.entity_id, "none"], NOW)
 
+    async def test_what_was_merged_stays_one_without_the_name_that_it_was_merged_with(self, store: Store) -> None:
+        names = ("Room 101", "Villa Rosa", "Project Zephyr", "Acme")
+        for place, name in enumerate(names):
+            await tell(store, f"d{place}", name)
+        ids = [(await found(store, name)).entity_id for name in names]
+        await store.merge_entities("b", ids[1:3], NOW)
+        await store.split_entity("b", ids[1], [names[2]], NOW)
+        await store.merge_entities("b", ids[:3], NOW)
+        await store.merge_entities("b", [ids[2], ids[3]], NOW)
+        for place in (0, 3):
+            await store.delete_document("b", f"d{place}", NOW)
+            assert (await found(store, names[1])).entity_id == (await found(store, names[2])).entity_id
+        await store.delete_document("b", "d1", NOW)
+        assert await groups(store) == {frozenset({names[2]})}
+
     async def test_aliases_and_the_name_to_go_by(self, store: Store, dump: Any) -> None:
         await tell(store, "d1", "Alice Chen")
         await tell(store, "d2", "Victor Hale")
