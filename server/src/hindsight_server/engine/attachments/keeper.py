@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 from hindsight_server.domain.attachments import blob_space
 from hindsight_server.domain.errors import BankNotFound
 from hindsight_server.ports.blobs import BlobStore
-from hindsight_server.ports.records import Bank
 from hindsight_server.ports.store import Store
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 500
+_EVERY_BANK = 2**31
 _POLL_SECONDS = 15.0
 _SOON_SECONDS = 0.5
 _TRIES = 10  # a job is completed right after it gave its bytes up; whatever takes longer is found at the next start
@@ -91,20 +91,18 @@ class BlobKeeper:
 
     async def sweep_all(self) -> int:
         """Look at every blob that there is, since a killed process may have left some that nothing knows of."""
-        stored = [one async for one in self._blobs.list()]
-        if not stored:
-            return 0
-        banks = {blob_space(bank.bank_id): bank.bank_id for bank in await self._all_banks()}
+        digests: defaultdict[str, list[str]] = defaultdict(list)
+        async for one in self._blobs.list():
+            digests[one.space].append(one.digest)
+        banks = await self._banks() if digests else {}
         deleted = 0
-        for one in stored:
-            bank_id = banks.get(one.space)
-            if bank_id is not None:
-                deleted += await self._collect(bank_id, one.digest)
-            else:
-                async with self._deciding:
-                    if not any(blob_space(held) == one.space for held, _ in self._held):
-                        await self._blobs.delete(one.space, one.digest)
-                        deleted += 1
+        for space, of_space in digests.items():
+            bank_id = banks.get(space)
+            if bank_id is None:
+                deleted += await self._collect_without_bank(space, of_space)
+                continue
+            for digest in of_space:
+                deleted += await self._collect(bank_id, digest)
         return deleted
 
     async def start(self) -> None:
@@ -146,6 +144,17 @@ class BlobKeeper:
             await self._blobs.delete(blob_space(bank_id), digest)
             return True
 
+    async def _collect_without_bank(self, space: str, digests: Sequence[str]) -> int:
+        """Delete the bytes of a space that no bank has, unless one is about to be made that has it."""
+        async with self._deciding:
+            # In this order: a bank that is made meanwhile is still held here, or listed.
+            held = {blob_space(bank_id) for bank_id, _ in self._held}
+            if space in held or space in await self._banks():
+                return 0
+            for digest in digests:
+                await self._blobs.delete(space, digest)
+            return len(digests)
+
     async def _is_gone(self, bank_id: str) -> bool:
         try:
             await self._store.get_bank(bank_id)
@@ -153,10 +162,7 @@ class BlobKeeper:
             return True
         return False
 
-    async def _all_banks(self) -> list[Bank]:
-        found: list[Bank] = []
-        while True:
-            page = await self._store.list_banks(None, _AT_ONCE, len(found))
-            found += page.items
-            if len(page.items) < _AT_ONCE:
-                return found
+    async def _banks(self) -> dict[str, str]:
+        """All banks by their space; read at once, since a page ends elsewhere once a bank was written to."""
+        page = await self._store.list_banks(None, _EVERY_BANK, 0)
+        return {blob_space(bank.bank_id): bank.bank_id for bank in page.items}
