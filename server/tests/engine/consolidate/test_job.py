@@ -453,3 +453,16 @@ async def test_what_is_forgotten_while_batches_wait_is_not_shown_to_the_model(
     assert not any("quokka" in request.messages[1].text for request in world.provider.requests)
     assert sorted(await world.texts("b")) == [OSLO, "Ann: I play the oboe."]
     assert await world.counts("b") == (0, 0)
+
+
+async def test_a_bank_that_is_deleted_during_a_sweep_keeps_no_other_waiting(
+    world: World, opened: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.retain("b", OSLO)
+
+    async def waiting() -> list[str]:
+        return ["deleted", "b"]
+
+    monkeypatch.setattr(opened, "banks_waiting", waiting)
+    await world.consolidator.sweep()
+    assert (await world.last("b")).status == "pending"

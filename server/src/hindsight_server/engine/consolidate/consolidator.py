@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -147,18 +148,21 @@ class Consolidator:
 
     async def sweep(self) -> None:
         """Ask for jobs of banks whose facts wait without one: after a crash, or when a provider was away for long."""
-        now = self._clock.now()
         for bank_id in await self._store.banks_waiting():
-            bank = await self._store.get_bank(bank_id)
-            if not self.by_itself(bank):
-                continue
-            last = await self._store.list_operations(bank_id, None, CONSOLIDATION, 1, 0)
-            failed = next((one for one in last.items if one.status == "failed"), None)
-            if failed is None:
-                await self._request(bank_id, {}, needed=True)
-            elif failed.updated_at is None or now - failed.updated_at >= self._pause:
-                await self._store.requeue_operation(bank_id, failed.operation_id, now)
-                self._on_job()
+            with contextlib.suppress(BankNotFound):  # deleted meanwhile; the others still wait
+                await self._ask_again(bank_id)
+
+    async def _ask_again(self, bank_id: str) -> None:
+        if not self.by_itself(await self._store.get_bank(bank_id)):
+            return
+        now = self._clock.now()
+        last = await self._store.list_operations(bank_id, None, CONSOLIDATION, 1, 0)
+        failed = next((one for one in last.items if one.status == "failed"), None)
+        if failed is None:
+            await self._request(bank_id, {}, needed=True)
+        elif failed.updated_at is None or now - failed.updated_at >= self._pause:
+            await self._store.requeue_operation(bank_id, failed.operation_id, now)
+            self._on_job()
 
     @property
     def _pause(self) -> timedelta:
