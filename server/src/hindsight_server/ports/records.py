@@ -130,7 +130,6 @@ class DocumentWrite:
 
     Args:
         text: the part's text; reading a document joins its parts (JSON arrays are merged, else a newline between).
-        entities: mentions to add to the facts are already in `facts`; nothing is added here.
         source: how the part was retained (JSON-able), kept beside its text and handed back by `document_parts`.
         expected_hash: with `REPLACE`, the document's content hash as the writer read it; `StaleDocument` is raised when
             it has another one by now. None does not look.
