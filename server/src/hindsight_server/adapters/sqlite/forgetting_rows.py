@@ -53,13 +53,20 @@ class ForgettingRows(FolderAccess):
 
     async def _forget(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """A write that takes words away, after which the files are cleaned; large ones in the background."""
-        done = await self._write(work, *args, **kwargs)
-        opened = self._held()
-        if opened.size > _INLINE_BYTES or not await asyncio.wrap_future(opened.clean()):
-            self._unclean = True
-            if self._cleaning is None:
-                self._cleaning = asyncio.create_task(self._clean_later(), name="store-clean")
+        try:
+            done = await self._write(work, *args, **kwargs)
+            opened = self._held()
+            if opened.size > _INLINE_BYTES or not await asyncio.wrap_future(opened.clean()):
+                self._clean_soon()
+        except asyncio.CancelledError:
+            self._clean_soon()  # a write that was begun is done, whether or not anybody waits for it
+            raise
         return done
+
+    def _clean_soon(self) -> None:
+        self._unclean = True
+        if self._cleaning is None:
+            self._cleaning = asyncio.create_task(self._clean_later(), name="store-clean")
 
     async def _clean_later(self) -> None:
         try:
