@@ -119,6 +119,14 @@ def test_an_address_is_never_shown(value: str) -> None:
     assert "4417" not in shown
 
 
+@pytest.mark.parametrize("value", ["“sk-4417”", "sk-44\n17", "ключ4417"])
+def test_a_key_that_no_header_can_carry_ends_the_start(value: str) -> None:
+    """Each question ended in an error of the library's."""
+    with pytest.raises(SettingsError, match="HINDSIGHT_API_LLM_API_KEY") as refused:
+        LanguageSettings.from_environment({"HINDSIGHT_API_LLM_API_KEY": value})
+    assert "44" not in str(refused.value)
+
+
 def test_a_key_is_never_shown() -> None:
     assert "sk-4417" not in repr(Settings.from_environment({"HINDSIGHT_API_LLM_API_KEY": "sk-4417"}))
 

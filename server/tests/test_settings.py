@@ -57,6 +57,20 @@ def test_loopback_needs_none(host: str) -> None:
     Settings.from_environment({"HINDSIGHT_API_HOST": host})
 
 
+def test_an_empty_key_is_none() -> None:
+    """No request would be asked for it."""
+    with pytest.raises(SettingsError, match="without a key"):
+        Settings(host="0.0.0.0", api_key="")
+
+
+def test_switches_are_said_alike_everywhere() -> None:
+    given = dict.fromkeys(("LLM_TRACE_TEXTS", "WEBHOOK_EXPOSE_RESPONSE_BODY"), "Yes")
+    given |= dict.fromkeys(("LLM_TRACE_ENABLED", "ENABLE_FILE_UPLOAD_API"), "off")
+    settings = Settings.from_environment({f"HINDSIGHT_API_{name}": value for name, value in given.items()})
+    assert (settings.llm_trace_texts, settings.webhooks.expose_response_body) == (True, True)
+    assert (settings.llm_trace_enabled, settings.files.upload_api) == (False, False)
+
+
 def test_the_key_is_never_shown() -> None:
     assert "s3cret" not in repr(Settings(api_key="s3cret"))
 

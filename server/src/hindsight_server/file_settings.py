@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from hindsight_server.model_settings import PREFIX, SettingsError
+from hindsight_server.model_settings import PREFIX, SettingsError, switch
 
 STORAGE_TYPES = ("native", "s3", "gcs", "azure")
-_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 def _suffix(name: str) -> dict[str, str]:
@@ -109,9 +108,7 @@ def file_variables() -> Iterator[tuple[str, Any]]:
 
 def _converted(variable: str, text: str, default: object) -> Any:
     if isinstance(default, bool):
-        if text.lower() not in (*_YES, *_NO):
-            raise SettingsError(f"{variable} must be true or false, not {text!r}.")
-        return text.lower() in _YES
+        return switch(variable, text)
     if isinstance(default, int):
         try:
             return int(text)

@@ -17,8 +17,18 @@ PREFIX = "HINDSIGHT_API_"
 NO_PROVIDER = "none"
 
 
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
 class SettingsError(ValueError):
     """A setting has a value that can't be used; the message names it and the remedy."""
+
+
+def switch(variable: str, text: str) -> bool:
+    """A setting that is on or off. Raises SettingsError."""
+    if text.lower() not in (*_YES, *_NO):
+        raise SettingsError(f"{variable} must be true or false, not {text!r}.")
+    return text.lower() in _YES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +195,12 @@ def _text(_: str, text: str) -> str:
     return text
 
 
+def _key(variable: str, text: str) -> str:
+    if not (text.isascii() and text.isprintable()):
+        raise SettingsError(f"{variable} holds a line break or a letter that no request header can carry.")
+    return text
+
+
 def _provider(variable: str, text: str) -> str:
     name, address = text.lower(), variable.removesuffix("PROVIDER") + "BASE_URL"
     if name != NO_PROVIDER and name not in PROVIDERS:
@@ -227,6 +243,7 @@ def _whole(low: int, high: int) -> Callable[[str, str], int]:
 
 _CONVERSIONS: Mapping[str, Callable[[str, str], Any]] = {
     "provider": _provider,
+    "api_key": _key,
     "base_url": _url,
     "timeout_seconds": _seconds,
     "max_retries": _whole(0, 20),

@@ -17,7 +17,7 @@ from typing import Any
 from hindsight_server.domain.defence.policy import read_policy
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.file_settings import FileSettings, file_variables
-from hindsight_server.model_settings import PREFIX, LanguageSettings, SettingsError, language_variables
+from hindsight_server.model_settings import PREFIX, LanguageSettings, SettingsError, language_variables, switch
 from hindsight_server.webhook_settings import WebhookSettings, webhook_variables
 
 __all__ = [
@@ -127,7 +127,7 @@ class Settings:
         _check_range(self, "reflects_in_flight", 0, 2**31)
         self.bank_defaults()
         _check_range(self, "recall_cache_bytes", 0, 2**50)
-        if self.api_key is None and not is_loopback(self.host):
+        if not self.api_key and not is_loopback(self.host):
             raise SettingsError(
                 f"refusing to listen on {self.host} without a key: others could read and change every memory. "
                 f"Set {variable_of('api_key')}, or listen on 127.0.0.1."
@@ -213,8 +213,6 @@ _INTEGERS = (
     "retain_batch_poll_seconds",
 )
 _SWITCHES = ("llm_trace_enabled", "llm_trace_texts", "bank_llm_health", "retain_batch_enabled")
-
-
 _PATHS = ("data_dir", "ranking_weights")
 
 
@@ -224,19 +222,13 @@ def _convert(name: str, text: str) -> Any:
     if name in ("log_level", "embeddings_provider"):
         return text.lower()
     if name in _SWITCHES:
-        return _switch(name, text)
+        return switch(variable_of(name), text)
     if name not in _INTEGERS:
         return text
     try:
         return int(text)
     except ValueError:
         raise SettingsError(f"{variable_of(name)} must be a whole number, not {text!r}.") from None
-
-
-def _switch(name: str, text: str) -> bool:
-    if text.lower() not in ("true", "false", "1", "0"):
-        raise SettingsError(f"{variable_of(name)} must be true or false, not {text!r}.")
-    return text.lower() in ("true", "1")
 
 
 def _check_choice(settings: Settings, name: str, choices: tuple[str, ...]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.domain.webhooks.targets import Allowed, read_target
 from hindsight_server.domain.webhooks.types import CONSOLIDATION_COMPLETED, check_event_types, check_secret
-from hindsight_server.model_settings import PREFIX, SettingsError
+from hindsight_server.model_settings import PREFIX, SettingsError, switch
 
 
 def _suffix(name: str) -> dict[str, str]:
@@ -72,7 +72,7 @@ class WebhookSettings:
             variable = PREFIX + setting.metadata["suffix"]
             text = environ.get(variable, "").strip()
             if text:
-                values[setting.name] = _switch(variable, text) if isinstance(setting.default, bool) else text
+                values[setting.name] = switch(variable, text) if isinstance(setting.default, bool) else text
         return cls(**values)
 
 
@@ -92,9 +92,3 @@ def _listed(suffix: str, text: str) -> list[str]:
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
         raise SettingsError(f"{PREFIX}{suffix} must be a JSON list of texts, or texts with commas between.")
     return [part.strip() for part in parts if part.strip()]
-
-
-def _switch(variable: str, text: str) -> bool:
-    if text.lower() not in ("true", "false", "1", "0"):
-        raise SettingsError(f"{variable} must be true or false, not {text!r}.")
-    return text.lower() in ("true", "1")

@@ -186,7 +186,8 @@ def _banks(settings: Settings, outside: Outside, on_forget: OnForget) -> Banks:
 
 
 def _recaller(settings: Settings, outside: Outside) -> Recaller:
-    wanted = RecallSettings(view_bytes=settings.recall_cache_bytes, weights=settings.ranking_weights)
+    weights = settings.ranking_weights and settings.ranking_weights.expanduser()
+    wanted = RecallSettings(view_bytes=settings.recall_cache_bytes, weights=weights)
     try:
         return Recaller(outside.store, outside.embedder, outside.analyzer, outside.clock, wanted)
     except (BadWeights, OSError) as problem:
