@@ -78,7 +78,7 @@ SELECT EXISTS (SELECT bank_id FROM webhooks)
     OR EXISTS (SELECT bank_id FROM webhook_deliveries WHERE status IN ('pending', 'processing'))
 
 -- name: next
-SELECT bank_id, number
+SELECT bank_id, number, ifnull(webhook_id, '')
 FROM webhook_deliveries
 WHERE status IN ('pending', 'processing') AND due_at <= ?
 ORDER BY due_at
