@@ -37,16 +37,18 @@ def _types(value: Any) -> tuple[str, ...]:
     return types
 
 
-# The name in the HTTP API, that in `ReflectQuery`, and what reads a value.
-_READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
-    "budget": ("budget", Budget),
-    "max_tokens": ("max_tokens", _count),
-    "fact_types": ("fact_types", _types),
-    "apply_all_directives": ("every_directive", _flag),
-    "exclude_mental_models": ("exclude_mental_models", _flag),
-    "exclude_mental_model_ids": ("excluded_mental_models", lambda value: frozenset(_texts(value))),
-    "reflect_search_observations_max_tokens": ("observation_tokens", _count),
-    "reflect_search_observations_include_entities": ("observation_entities", _flag),
+_COUNT, _FLAG = "a whole number above 0", "true or false"
+
+# The name in the HTTP API, that in `ReflectQuery`, what reads a value, and what that may be.
+_READERS: Mapping[str, tuple[str, Callable[[Any], Any], str]] = {
+    "budget": ("budget", Budget, "one of: low, mid, high"),
+    "max_tokens": ("max_tokens", _count, _COUNT),
+    "fact_types": ("fact_types", _types, "a list of: world, experience, observation"),
+    "apply_all_directives": ("every_directive", _flag, _FLAG),
+    "exclude_mental_models": ("exclude_mental_models", _flag, _FLAG),
+    "exclude_mental_model_ids": ("excluded_mental_models", lambda value: frozenset(_texts(value)), "a list of ids"),
+    "reflect_search_observations_max_tokens": ("observation_tokens", _count, _COUNT),
+    "reflect_search_observations_include_entities": ("observation_entities", _flag, _FLAG),
 }
 
 
@@ -61,11 +63,11 @@ def read_default_options(given: Mapping[str, Any], field: str) -> dict[str, Any]
         if name not in _READERS:
             known = ", ".join(_READERS)
             raise InvalidInput(f"{field}: '{name[:80]}' is none of: {known}.", field=f"{field}.{name[:80]}")
-        option, reader = _READERS[name]
+        option, reader, wanted = _READERS[name]
         if value is None:
             continue
         try:
             read[option] = reader(value)
         except (ValueError, TypeError):
-            raise InvalidInput(f"{field}.{name} can't hold this value.", field=f"{field}.{name}") from None
+            raise InvalidInput(f"{field}.{name} must be {wanted}.", field=f"{field}.{name}") from None
     return read

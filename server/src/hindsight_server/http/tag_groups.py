@@ -15,7 +15,7 @@ MAX_DEPTH = 20
 
 
 def tag_filter(
-    tags: Sequence[str] | None, match: str | None, groups: Sequence[TagGroup] | None = None, *, default: str = "any"
+    tags: Sequence[str] | None, match: str | None, groups: Sequence[TagGroup] | None = None
 ) -> TagFilter | None:
     """The filter that `tags` with `match`, or `groups`, ask for; None lets everything through.
 
@@ -26,7 +26,7 @@ def tag_filter(
         raise InvalidInput("Give either 'tags' or 'tag_groups', not both.", field="tag_groups")
     if groups:
         return TagAnd(tuple(_group(group, f"tag_groups[{index}]", 1) for index, group in enumerate(groups)))
-    wanted = TagsMatch(match or default)
+    wanted = TagsMatch(match or TagsMatch.ANY)
     if not tags and wanted is not TagsMatch.EXACT:
         return None
     return TagLeaf(frozenset(tags or ()), wanted)

@@ -16,7 +16,7 @@ import pytest
 
 from hindsight_server.adapters.embed.words import content_words
 from hindsight_server.adapters.extract import BuiltinExtractor
-from hindsight_server.adapters.extract.entities import find_entities
+from hindsight_server.adapters.extract.entities import find_names
 from hindsight_server.adapters.extract.sentences import grouped, sentences
 from hindsight_server.adapters.text import Analyzer
 from hindsight_server.domain.model import RetainItem
@@ -96,7 +96,7 @@ def _works() -> Iterator[tuple[str, Callable[[str], object]]]:
     yield "turns", lambda text: split_turns(text, timestamp=NOW)
     yield "sentences", _sentences
     yield "times", lambda text: find_times(text, NOW)
-    yield "entities", find_entities
+    yield "entities", find_names
     yield "terms", analyzer.index_terms
     yield "question", analyzer.query_terms
     yield "tokens", analyzer.count_tokens

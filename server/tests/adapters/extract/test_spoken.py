@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hindsight_server.adapters.extract.entities import find_entities
+from hindsight_server.adapters.extract.entities import find_names
 from hindsight_server.adapters.extract.spoken import spoken_names
 
 
@@ -47,8 +47,8 @@ def test_plain_words_mention_nobody(text: str) -> None:
     ],
 )
 def test_a_name_keeps_the_words_that_tell_it_from_others(text: str, name: str) -> None:
-    assert name in [mention.name for mention in find_entities(text)]
+    assert name in [mention.name for mention in find_names(text)]
 
 
 def test_two_given_names_are_two_people() -> None:
-    assert [mention.name for mention in find_entities("We met Anna & Ben today.")] == ["Anna", "Ben"]
+    assert [mention.name for mention in find_names("We met Anna & Ben today.")] == ["Anna", "Ben"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hindsight_server.adapters.extract.entities import find_entities
+from hindsight_server.adapters.extract.entities import find_names
 
 NAMED = [
     ("we moved the build to github actions", "github actions"),
@@ -65,9 +65,9 @@ NOTHING_NAMED = [
 @pytest.mark.feature("R9")
 @pytest.mark.parametrize(("text", "name"), NAMED)
 def test_the_name_is_found(text: str, name: str) -> None:
-    assert name in [entity.name for entity in find_entities(text)]
+    assert name in [entity.name for entity in find_names(text)]
 
 
 @pytest.mark.parametrize("text", NOTHING_NAMED)
 def test_ordinary_words_are_no_names(text: str) -> None:
-    assert [entity.name for entity in find_entities(text) if entity.name != "北京"] == []
+    assert [entity.name for entity in find_names(text) if entity.name != "北京"] == []

@@ -97,11 +97,6 @@ class FoundName(NamedTuple):
     end: int
 
 
-def find_entities(text: str, *, known: frozenset[str] = frozenset()) -> list[EntityMention]:
-    """The names in a text, in order, each once, as `find_names` finds them."""
-    return [EntityMention(name=found.name, type=found.type) for found in find_names(text, known=known)]
-
-
 def find_names(text: str, *, known: frozenset[str] = frozenset()) -> list[FoundName]:
     """The names in a text, codes first, each once.
 

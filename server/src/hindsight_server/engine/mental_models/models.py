@@ -83,14 +83,14 @@ class MentalModels:
         self._on_job()
         return await self._seen(await self._store.get_mental_model(model.bank_id, model.mental_model_id)), refresh
 
-    def checked(self, bank_id: str, wanted: MentalModelInput, *, id_field: str = "id") -> MentalModel:
+    def checked(self, bank_id: str, wanted: MentalModelInput) -> MentalModel:
         """The model that is asked for, not stored. Raises InvalidInput."""
         now = self._clock.now()
         given = wanted.mental_model_id
         if given is not None and not MODEL_ID.fullmatch(given):
             raise InvalidInput(
-                f"{id_field} must be 1 to 200 lower-case letters, digits and hyphens, with no hyphen at an end.",
-                field=id_field,
+                "id must be 1 to 200 lower-case letters, digits and hyphens, with no hyphen at an end.",
+                field="id",
             )
         trigger = read_trigger(wanted.trigger, "trigger")
         check_trigger(trigger, "trigger")

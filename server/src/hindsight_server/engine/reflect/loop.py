@@ -20,7 +20,7 @@ from hindsight_server.engine.reflect.order import Order
 from hindsight_server.engine.reflect.searches import Found, Searches
 from hindsight_server.engine.reflect.talk import Talk
 from hindsight_server.engine.reflect.types import ToolCall
-from hindsight_server.engine.reflect.writer import Draft, Writer
+from hindsight_server.engine.reflect.writer import NO_ANSWER, Draft, Writer
 from hindsight_server.ports.llm import Message, Tool, ToolRequest
 
 _MOST_CALLS = 8  # of one turn; the others are not carried out
@@ -191,7 +191,7 @@ class AgentLoop:
         told = {"cited": len(citations.facts) + len(citations.mental_models), "unknown_citations": citations.unknown}
         early = self._order.objection(negative=negative or not citations.any)
         if early is None and not text.strip():
-            raise ReflectFailed("The model gave an empty answer.")
+            raise ReflectFailed(NO_ANSWER)
         objection = early or self._without_evidence(citations, negative=negative)
         refused = {"refused": objection} if objection else {}
         self._note(turn, tools.DONE, arguments, {**told, **refused}, started)
@@ -229,7 +229,7 @@ class AgentLoop:
             await self._call(0, self._order.widest, {"query": self._writer.question})
         draft = await self._writer.from_evidence(self._searches.evidence)
         if not draft.text:
-            raise ReflectFailed("The model gave an empty answer.")
+            raise ReflectFailed(NO_ANSWER)
         self._without_evidence(draft.citations, negative=says_nothing_found(draft.text), last=True)
         return draft
 

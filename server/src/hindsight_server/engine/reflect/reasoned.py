@@ -24,7 +24,7 @@ from hindsight_server.engine.reflect.searches import Recaller, Searches, SearchS
 from hindsight_server.engine.reflect.sources import MentalModelScope
 from hindsight_server.engine.reflect.talk import Talk
 from hindsight_server.engine.reflect.types import Reasoning, ReflectOutcome, ReflectQuery
-from hindsight_server.engine.reflect.writer import Draft, Writer
+from hindsight_server.engine.reflect.writer import NO_ANSWER, Draft, Writer
 from hindsight_server.engine.tag_resolution import resolved_tags
 from hindsight_server.ports.analyzer import TextAnalyzer
 from hindsight_server.ports.clock import Clock
@@ -146,7 +146,7 @@ class ReasonedReflector:
         text = await run.writer.shortened(draft.text, run.asked.max_tokens)
         text = without_rules(clean_text(text), (rule.content for rule in run.rules)).strip()
         if not text:
-            raise ReflectFailed("The model gave an empty answer.")
+            raise ReflectFailed(NO_ANSWER)
         return Draft(text=text, citations=draft.citations)
 
     async def _structured(self, run: _Run, text: str, until: float) -> tuple[Mapping[str, Any] | None, str | None]:

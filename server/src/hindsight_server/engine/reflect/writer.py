@@ -25,7 +25,11 @@ from hindsight_server.ports.llm import Message, Schema
 
 _log = logging.getLogger(__name__)
 
-_CUT_OFF = "The model's answer was cut off by its limit of tokens."
+NO_ANSWER = "The model gave an empty answer. Ask again; if it happens often, another model will do better."
+_CUT_OFF = (
+    "The model's answer was cut off by its limit of tokens. Raise HINDSIGHT_API_REFLECT_LLM_MAX_TOKENS where it is set, "
+    "or use a model that may write more."
+)
 _SHARE = 0.7  # of the context that evidence may take; the rest is for instructions, the question and the answer
 _FEWEST_TOKENS = 1000  # a part that is still too long for the model at this size is the model's own failure
 _WORDS_A_TOKEN = 0.75
@@ -129,7 +133,7 @@ class Writer:
         try:
             said = await self.model.complete(scope, messages)
         except BadModelAnswer:
-            raise ReflectFailed("The model gave an empty answer.") from None
+            raise ReflectFailed(NO_ANSWER) from None
         except AnswerTooLong:
             raise ReflectFailed(_CUT_OFF) from None
         if said.truncated:

@@ -54,7 +54,6 @@ class Transfers:
     """Use cases on archives. Exports and clones raise BankNotFound for an unknown bank.
 
     Args:
-        download_url: where an export of a key is fetched.
         on_job: called after a job was added, so that a worker looks at once.
     """
 
@@ -101,7 +100,11 @@ class Transfers:
         """
         check_bank_id(bank_id)
         if len(data) > self._limits.archive_bytes:
-            raise InvalidInput(f"The archive is larger than {self._limits.archive_bytes} bytes.", field="file")
+            raise InvalidInput(
+                f"The archive is larger than {self._limits.archive_bytes} bytes. Export fewer documents at a time, by "
+                "document_id, and merge their archives.",
+                field="file",
+            )
         stored = await asyncio.to_thread(self._keep, bank_id, ArchiveKind.UPLOAD, lambda file: _write(file, data))
         try:
             archive = await asyncio.to_thread(self._read, stored.key)

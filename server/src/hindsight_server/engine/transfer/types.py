@@ -77,4 +77,7 @@ class ImportInput:
         if self.mode not in MODES:
             raise InvalidInput(f"mode must be one of: {', '.join(MODES)}.", field="mode")
         if self.conflict not in CONFLICTS:
-            raise InvalidInput(f"The way of conflicts must be one of: {', '.join(CONFLICTS)}.", field="on_conflict")
+            raise InvalidInput(
+                f"What becomes of a document whose id is taken must be one of: {', '.join(CONFLICTS)}.",
+                field="on_conflict",
+            )
