@@ -33,6 +33,7 @@ from hindsight_server.domain.observation_texts import says_the_same
         ([["topic:*"], ["user:*"]], ["user:ann"], [("user:ann",)]),
         ([["topic:*", "all"]], ["user:ann"], []),
         ([["topic:*"], ["*tea"]], ["topic:tea"], [("topic:tea",)]),
+        ([["ticket[7]:*"]], ["ticket[7]:open"], [("ticket[7]:open",)]),
         ([[]], ["a"], [()]),
         ([], ["a"], []),
     ],
@@ -71,6 +72,8 @@ def test_the_first_strategy_that_claims_a_scope_gives_its_settings() -> None:
     config["consolidation_strategies"] = []
     assert settings_of(("run_1", "shared"), config)["max_observations_per_scope"] == 1
     assert settings_of(("run_1", "shared", "z"), config)["max_observations_per_scope"] == 7
+    config["observation_scope_limits"] = [{"scope": ["ticket[7]"], "limit": 2}]
+    assert settings_of(("ticket[7]",), config)["max_observations_per_scope"] == 2
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from fnmatch import fnmatchcase
 from itertools import combinations
 from typing import Any
 
+from hindsight_server.domain.tags import tag_fits
+
 Scope = tuple[str, ...]
 """Distinct tags in ascending order."""
 
@@ -61,7 +63,7 @@ def scopes_of(spec: object | None, tags: Iterable[str]) -> tuple[Scope, ...]:
 
 def _listed(wanted: Sequence[str], own: Scope) -> Scope | None:
     patterns = [tag for tag in wanted if "*" in tag]
-    matched = [tag for tag in own if any(fnmatchcase(tag, pattern) for pattern in patterns)]
+    matched = [tag for tag in own if any(_fits(pattern, tag) for pattern in patterns)]
     if patterns and not matched:
         return None
     return scope_of([*matched, *(tag for tag in wanted if "*" not in tag)])
@@ -86,7 +88,7 @@ def claims(strategy: Mapping[str, Any], scope: Scope) -> bool:
 def rule_matches(rule: Mapping[str, Any], scope: Scope) -> bool:
     """Whether each of a rule's patterns fits a tag of the scope, and with ``exact`` each tag a pattern."""
     patterns = rule.get("tags") or ()
-    if not patterns or not all(any(fnmatchcase(tag, pattern) for tag in scope) for pattern in patterns):
+    if not patterns or not all(any(_fits(pattern, tag) for tag in scope) for pattern in patterns):
         return False
     return rule.get("tags_match") != "exact" or _covered(scope, patterns)
 
@@ -112,6 +114,11 @@ def settings_of(scope: Scope, config: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
+def _fits(pattern: str, tag: str) -> bool:
+    """Whether a tag is a glob's, or the very text of it: a tag may hold brackets."""
+    return tag_fits(pattern, tag) or fnmatchcase(tag, pattern)
+
+
 def _covered(scope: Scope, patterns: Iterable[str]) -> bool:
     held = tuple(patterns)
-    return all(any(fnmatchcase(tag, pattern) for pattern in held) for tag in scope)
+    return all(any(_fits(pattern, tag) for pattern in held) for tag in scope)
