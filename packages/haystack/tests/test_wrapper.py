@@ -246,8 +246,10 @@ def test_a_copied_wrapper_writes_a_conversation_of_its_own(server: FakeHindsight
 def test_bad_arguments_are_named() -> None:
     with pytest.raises(SettingsError, match="memory_prompt_template"):
         HindsightMemoryWrapper(bank_id="b", memory_prompt_template="no placeholder")
-    with pytest.raises(SettingsError, match="max_recall_results"):
-        HindsightMemoryWrapper(bank_id="b", max_recall_results=0)
+    half: Any = 2.5
+    for number in (0, half, True):
+        with pytest.raises(SettingsError, match="max_recall_results"):
+            HindsightMemoryWrapper(bank_id="b", max_recall_results=number)
     with pytest.raises(SettingsError, match="bank_id"):
         HindsightMemoryWrapper(bank_id="")
 

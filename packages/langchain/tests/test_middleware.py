@@ -292,6 +292,9 @@ async def test_options_are_honoured(server: FakeHindsight, run: Runner) -> None:
         HindsightMiddleware(colour="red")  # type: ignore[call-arg]
     with pytest.raises(HindsightError, match="memory_prompt_template"):
         HindsightMiddleware(memory_prompt_template="nothing")
+    for number in (0, -1, 2.5):
+        with pytest.raises(HindsightError, match="max_recall_results"):
+            HindsightMiddleware(max_recall_results=number)  # type: ignore[arg-type]
 
 
 async def test_what_the_conversation_holds_is_not_told_again(server: FakeHindsight, run: Runner) -> None:

@@ -208,6 +208,14 @@ async def test_a_node_may_be_awaited(server: FakeHindsight) -> None:
     assert FACT in memory.content
 
 
+@pytest.mark.parametrize("number", [0, -1, 2.5])
+def test_a_number_of_memories_that_is_none_is_refused(number: Any) -> None:
+    with pytest.raises(HindsightError, match="max_results"):
+        create_recall_node(max_results=number)
+    with pytest.raises(HindsightError, match="max_results"):
+        memory_instructions(max_results=number)
+
+
 @pytest.mark.feature("C3")
 async def test_memory_instructions(server: FakeHindsight) -> None:
     for number in range(9):

@@ -56,6 +56,7 @@ from .settings import (
     MemoryOptions,
     MemorySettings,
     Origin,
+    check_positive,
     resolve_settings,
 )
 from .shaping import RetainItem
@@ -128,6 +129,7 @@ __all__ = [
     "SettingsError",
     "ShownMemories",
     "Turn",
+    "check_positive",
     "check_template",
     "clean_turn",
     "connect",

@@ -30,6 +30,7 @@ __all__ = [
     "MemoryOptions",
     "MemorySettings",
     "Origin",
+    "check_positive",
     "resolve_settings",
 ]
 
@@ -379,7 +380,11 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
 
 
 def check_positive(name: str, value: object) -> None:
-    """Refuse anything but a positive whole number; ``None`` passes."""
+    """Refuse anything but a positive whole number; ``None`` passes.
+
+    Raises:
+        SettingsError: naming the value.
+    """
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value <= 0):
         raise SettingsError(f"{name} must be a positive whole number, not {value!r}")
 

@@ -10,6 +10,7 @@ from hindsight_adapter_core import (
     MemoryOperations,
     MemoryOptions,
     RecallOutcome,
+    check_positive,
     memory_lines,
     memory_texts,
     open_memory,
@@ -118,6 +119,7 @@ def memory_instructions(  # noqa: PLR0913 - the documented signature
         recall_tags_match=tags_match,
         deadlines=deadlines,
     )
+    check_positive("max_results", max_results)
     operations = open_memory(PACKAGE, options, client=client, api_key=api_key)
     return MemoryInstructions(
         operations,

@@ -16,6 +16,7 @@ from hindsight_adapter_core import (
     OperationError,
     RecallOutcome,
     SettingsError,
+    check_positive,
     check_template,
     open_memory,
     select_tools,
@@ -133,6 +134,7 @@ class HindsightMiddleware(AgentMiddleware[MemoryState, Any]):
         if unknown:
             raise SettingsError(f"HindsightMiddleware knows no {', '.join(unknown)}")
         check_template(memory_prompt_template)
+        check_positive("max_recall_results", max_recall_results)
         self._memory = open_memory(
             PACKAGE,
             MemoryOptions(bank_id=static_bank(bank_id), **options),

@@ -14,6 +14,7 @@ from hindsight_adapter_core import (
     HindsightError,
     MemoryOptions,
     RecallOutcome,
+    check_positive,
     check_template,
     open_memory,
 )
@@ -195,6 +196,7 @@ def create_recall_node(  # noqa: PLR0913 - the documented signature
         deadlines=deadlines,
     )
     check_template(memory_prompt_template)
+    check_positive("max_results", max_results)
     operations = open_memory(PACKAGE, options, client=client, api_key=api_key, raise_on_error=raise_on_error)
     bank = BankChoice.make(bank_id, bank_id_from_config, operations)
     conversations = Conversations(operations, bank, memory_prompt_template)

@@ -17,7 +17,7 @@ from hindsight_adapter_core import (
     MemoryOptions,
     RecalledMemory,
     RecallOutcome,
-    SettingsError,
+    check_positive,
     open_memory,
 )
 
@@ -107,7 +107,8 @@ class HindsightRetriever(BaseRetriever):
             min_scores=min_scores,
             deadlines=deadlines,
         )
-        super().__init__(**{"k": _checked(k), **fields})
+        check_positive("k", k)
+        super().__init__(**{"k": k, **fields})
         self._operations = open_memory(PACKAGE, options, client=client, api_key=api_key, raise_on_error=raise_on_error)
         self._bank = BankChoice.make(bank_id, bank_id_from_config, self._operations)
 
@@ -133,7 +134,7 @@ class HindsightRetriever(BaseRetriever):
         run: RunContext | None = None,
         k: int | None = None,
     ) -> list[Document]:
-        limit = self.k if k is None else _checked(k)
+        limit = self._limit(k)
         try:
             return _documents(self._operations.recall(query, bank_id=self._bank.of(run or RunContext())), limit)
         except HindsightError as error:
@@ -147,24 +148,22 @@ class HindsightRetriever(BaseRetriever):
         run: RunContext | None = None,
         k: int | None = None,
     ) -> list[Document]:
-        limit = self.k if k is None else _checked(k)
+        limit = self._limit(k)
         try:
             bank = self._bank.of(run or RunContext())
             return _documents(await self._operations.arecall(query, bank_id=bank), limit)
         except HindsightError as error:
             return self._failed(error)
 
+    def _limit(self, k: int | None) -> int:
+        check_positive("k", k)
+        return self.k if k is None else k
+
     def _failed(self, error: HindsightError) -> list[Document]:
         failure = told("recall", error, self._operations)
         if self._operations.raise_on_error:
             raise failure from error
         return [Document(page_content=str(failure), metadata={"type": "error"})]
-
-
-def _checked(k: int) -> int:
-    if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
-        raise SettingsError(f"k must be a positive whole number, not {k!r}")
-    return k
 
 
 def _documents(outcome: RecallOutcome, limit: int) -> list[Document]:

@@ -17,6 +17,7 @@ from hindsight_adapter_core import (
     MemoryOptions,
     SerializationError,
     SettingsError,
+    check_positive,
     check_template,
     open_memory,
 )
@@ -78,8 +79,7 @@ class MemoryBase(Connected, BankFields, BaseMemory):
         operations = open_memory(PACKAGE, options, client=client, api_key=api_key)
         super().__init__(**resolved_fields(operations), **fields)
         check_template(self.system_prompt, name="system_prompt")
-        if self.chat_history_limit <= 0:
-            raise SettingsError(f"chat_history_limit must be a positive number, not {self.chat_history_limit}")
+        check_positive("chat_history_limit", self.chat_history_limit)
         self._operations = operations
         self._session = self._begin(self.chat_history, self.conversation)
         self._sync_fields()

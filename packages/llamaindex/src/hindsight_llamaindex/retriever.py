@@ -15,7 +15,7 @@ from hindsight_adapter_core import (
     MemoryOptions,
     RecalledMemory,
     RecallOutcome,
-    SettingsError,
+    check_positive,
     open_memory,
 )
 
@@ -88,8 +88,7 @@ class HindsightRetriever(Connected, BaseRetriever):
         raise_on_error: bool = False,
         **options: Any,
     ) -> None:
-        if isinstance(similarity_top_k, bool) or not isinstance(similarity_top_k, int) or similarity_top_k <= 0:
-            raise SettingsError(f"similarity_top_k must be a positive whole number, not {similarity_top_k!r}")
+        check_positive("similarity_top_k", similarity_top_k)
         super().__init__(**options)
         self.similarity_top_k = similarity_top_k
         arguments = MemoryOptions(

@@ -23,6 +23,7 @@ from hindsight_adapter_core import (
     RecalledMemory,
     RecallOutcome,
     SettingsError,
+    check_positive,
     dump_options,
     load_options,
     resolve_connection,
@@ -229,8 +230,7 @@ class HindsightMemoryStore:
     def _search(
         self, filters: Mapping[str, Any] | None, top_k: int, bank_id: str | None, tags: Sequence[str] | None
     ) -> tuple[MemoryOperations, str | None]:
-        if isinstance(top_k, bool) or not top_k > 0:
-            raise SettingsError(f"top_k must be a positive whole number, not {top_k!r}")
+        check_positive("top_k", top_k)
         scope, asked = RunScope(bank_id=bank_id, tags=tags), parse_filters(filters)
         memories = self._open()[0]
         found = memories.tagged(scope.tag_names())
@@ -277,7 +277,8 @@ class HindsightMemoryStore:
         return loaded
 
     def __deepcopy__(self, memo: dict[int, Any]) -> HindsightMemoryStore:
-        return self._copied(copy.deepcopy(self._options, memo), self._api_key, self._client)
+        options = copy.deepcopy(self._options, memo)
+        return type(self)(api_key=self._api_key, client=self._client, **vars(options))
 
     def __reduce__(self) -> tuple[object, ...]:
         # Neither a key nor a live client goes into a pickle; the address does.
@@ -285,10 +286,6 @@ class HindsightMemoryStore:
 
     def __repr__(self) -> str:
         return f"HindsightMemoryStore(bank_id={self._options.bank_id!r})"
-
-    @classmethod
-    def _copied(cls, options: MemoryOptions, api_key: Any, client: Any) -> HindsightMemoryStore:
-        return cls(api_key=api_key, client=client, **vars(options))
 
 
 def _messages(found: RecallOutcome, top_k: int, with_details: bool) -> list[ChatMessage]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from haystack.dataclasses import ChatMessage
 
-from hindsight_adapter_core import HindsightError, RecallOutcome, SettingsError, check_template
+from hindsight_adapter_core import HindsightError, RecallOutcome, check_positive, check_template
 
 from .conversations import Conversations
 from .messages import DEFAULT_MEMORY_PROMPT, last_user_text, memory_block
@@ -45,11 +45,7 @@ class AutomaticMemory:
 
     def __post_init__(self) -> None:
         check_template(self.memory_prompt_template)
-        if isinstance(self.max_recall_results, bool) or not self.max_recall_results > 0:
-            raise SettingsError(
-                f"max_recall_results must be a positive whole number, not {self.max_recall_results!r}; "
-                "to recall nothing, set auto_recall=False"
-            )
+        check_positive("max_recall_results", self.max_recall_results)
         self.conversations = Conversations(self.scoped)
 
     def recall_block(self, messages: Sequence[ChatMessage], scope: RunScope = _CONFIGURED) -> str | None:

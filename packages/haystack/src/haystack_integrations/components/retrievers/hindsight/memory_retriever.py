@@ -14,6 +14,7 @@ from haystack_integrations.tools.hindsight.messages import DEFAULT_MEMORY_PROMPT
 from hindsight_adapter_core import (
     HindsightError,
     SettingsError,
+    check_positive,
     check_template,
     fence_memories,
     fill_template,
@@ -55,8 +56,7 @@ class HindsightMemoryRetriever(StoreComponent):
         memory_prompt_template: str = DEFAULT_MEMORY_PROMPT,
         raise_on_error: bool = False,
     ) -> None:
-        if isinstance(top_k, bool) or not top_k > 0:
-            raise SettingsError(f"top_k must be a positive whole number, not {top_k!r}")
+        check_positive("top_k", top_k)
         self.memory_store = memory_store
         self.top_k = top_k
         self.memory_prompt_template = check_template(memory_prompt_template)
