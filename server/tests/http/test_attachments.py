@@ -321,6 +321,24 @@ async def test_a_forgotten_fact_takes_along_the_picture_that_still_shows_it(serv
         _check_words(app.folder, "colour = red")
 
 
+async def test_a_forgotten_file_is_not_held_again_when_its_document_is_read_anew(serve: Serve) -> None:
+    async with serve(None) as app:
+        await app.retain("b", text("The price:"), document_id="d")
+        await app.retain(
+            "b", file(b"gin = 9 k", "text/plain", "zorblax.txt"), document_id="d", update_mode="append"
+        )  # fmt: skip
+        (gin,) = [one["id"] for one in (await app.recall("b", "gin"))["results"] if one["text"] == "gin = 9 k"]
+        await app.call("DELETE", "b", f"/memories/{gin}")
+        answer = await app.call("POST", "b", "/documents/d/reprocess")
+        await app.done("b", answer.json()["operation_id"])
+        answer = await app.call("POST", "b", "/clone?target_bank_id=twin")
+        await app.done("b", answer.json()["operation_id"])
+        for bank in ("b", "twin"):
+            assert list(await app.facts(bank)) == ["The price:"]
+            assert (await app.document(bank, "d"))["attachments"] is None
+    _check_words(app.folder, "zorblax")
+
+
 async def test_a_deleted_bank_leaves_no_byte(serve: Serve) -> None:
     async with serve() as app:
         await app.retain("b", text("One."), image())

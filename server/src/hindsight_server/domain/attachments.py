@@ -20,6 +20,7 @@ _TOKEN = re.compile(r"⟦hs-att:([0-9a-f]{12,64})⟧")
 _END = "⟦/hs-att⟧"
 _REGION = re.compile(rf"{_TOKEN.pattern}(?:\n((?:(?!⟦hs-att:)[\s\S])*?)\n?{re.escape(_END)})?")
 _FORGED = re.compile(r"⟦(?=/?hs-att)")
+_FORGOTTEN = "[attachment]"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,100}/[a-z0-9][a-z0-9!#$&^_.+-]{0,100}")
 """A media type without parameters, in lower case."""
@@ -115,7 +116,7 @@ def shown(text: str, attachments: Mapping[str, Attachment]) -> str:
 
     def put(found: re.Match[str]) -> str:
         known = attachments.get(found[1])
-        return known.placeholder if known else "[attachment]"
+        return known.placeholder if known else _FORGOTTEN
 
     text = _TOKEN.sub(put, text).replace(_END, "")
     return _SPACES.sub(lambda gap: "\n" if "\n" in gap[0] else " ", text).strip()
@@ -123,8 +124,8 @@ def shown(text: str, attachments: Mapping[str, Attachment]) -> str:
 
 def says_nothing(text: str, attachments: Iterable[Attachment]) -> bool:
     """Whether a shown text is placeholders only."""
-    for attachment in attachments:
-        text = text.replace(attachment.placeholder, "")
+    for placeholder in (_FORGOTTEN, *(attachment.placeholder for attachment in attachments)):
+        text = text.replace(placeholder, "")
     return not text.strip()
 
 

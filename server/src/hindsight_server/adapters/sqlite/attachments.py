@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from hindsight_server.adapters.sqlite.access import FolderAccess
-from hindsight_server.adapters.sqlite.queries import all_rows, one_row, scalar
+from hindsight_server.adapters.sqlite.queries import all_rows, column, one_row, scalar
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, to_json
@@ -152,7 +152,9 @@ def draw(connection: apsw.Connection, bank_id: str, fact_id: str, attachment_ids
 def forget_drawn(connection: apsw.Connection, bank_id: str, document_id: str, seqs: Iterable[int]) -> None:
     """Take from a document what facts that are about to be forgotten were drawn from: it still shows them."""
     values = {"bank_id": bank_id, "document_id": document_id, "seqs": to_json(sorted(seqs))}
-    connection.execute(sql("attachments.forget_drawn"), values)
+    dropped = column(connection, "attachments.forget_drawn", values)
+    if dropped:
+        connection.execute(sql("attachments.forget_in_sources"), values | {"dropped": to_json(dropped)})
 
 
 def waited_text(document: DocumentWrite) -> str:

@@ -28,7 +28,8 @@ class AttachmentExtractor:
 
     def extract(self, item: RetainItem, options: ExtractionOptions, skip: Skip | None = None) -> Extraction:
         """Turns, chunks and facts of one item. Indexes count from 0 inside the item."""
-        places = regions(item.content) if item.attachments else []
+        # By the text alone: what was forgotten has left its place, and is none of the item's attachments any more.
+        places = regions(item.content)
         if not places:
             return self._inner.extract(item, options, skip)
         asked = _Asked(item.content, skip)
@@ -98,7 +99,7 @@ def attributed(extraction: Extraction, item: RetainItem) -> Extraction:
 
     Facts that say nothing besides a placeholder are left out.
     """
-    if not item.attachments:
+    if not regions(item.content):
         return extraction
     known = {one.attachment_id: one for one in item.attachments}
     starts = chunk_starts(item.content, [chunk.text for chunk in extraction.chunks])
@@ -113,7 +114,7 @@ def attributed(extraction: Extraction, item: RetainItem) -> Extraction:
         drawn = fact.attachments or drawn_from(
             text, (fact.start, fact.end), item.content, places.get(fact.chunk_index, (0, 0))
         )
-        facts.append(replace(fact, text=text, attachments=drawn))
+        facts.append(replace(fact, text=text, attachments=tuple(one for one in drawn if one in known)))
     return replace(extraction, facts=tuple(facts))
 
 

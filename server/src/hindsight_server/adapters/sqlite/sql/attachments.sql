@@ -80,6 +80,15 @@ WHERE bank_id = :bank_id AND document_id = :document_id AND attachment_id IN (
     CROSS JOIN facts AS f ON f.bank_id = :bank_id AND f.seq = wanted.value
     JOIN fact_attachments AS d ON d.bank_id = f.bank_id AND d.fact_id = f.fact_id
 )
+RETURNING attachment_id
+
+-- name: forget_in_sources
+-- How the parts of a document were retained names what it held: extracted anew, it would hold it again.
+UPDATE document_parts SET source = json_set(source, '$.attachments', json((
+    SELECT json_group_array(json(held.value)) FROM json_each(source, '$.attachments') AS held
+    WHERE json_extract(held.value, '$[0]') NOT IN (SELECT value FROM json_each(:dropped))
+)))
+WHERE bank_id = :bank_id AND document_id = :document_id AND json_type(source, '$.attachments') = 'array'
 
 -- name: released
 SELECT bank_id, digest FROM released_blobs LIMIT ?
