@@ -11,7 +11,6 @@ from fastapi import Request, Response
 from pydantic import BaseModel, ConfigDict
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
-from typing_extensions import TypedDict
 
 from hindsight_server.domain.attachments import Attachment
 from hindsight_server.domain.errors import InvalidInput, NotFound
@@ -56,19 +55,13 @@ class FileRetainRequest(BaseModel):
     document_tags: list[str] | None = None
 
 
-class FileRetainAnswer(TypedDict):
-    """The operations, one for each file, in the order of the files."""
-
-    operation_ids: list[str]
-
-
 async def retain_files(request: Request, bank_id: BankId) -> Response:
     served = services(request)
     if not served.uploads.limits.enabled:
         raise NotFound("The upload of files is switched off on this server (HINDSIGHT_API_ENABLE_FILE_UPLOAD_API).")
     files, about = await _form(request, served.uploads.limits.files)
     operation_ids = await served.uploads.submit(bank_id, _described(files, about))
-    told: FileRetainAnswer = {"operation_ids": operation_ids}
+    told: shapes.FileRetainResponse = {"operation_ids": operation_ids}
     return answer(told)
 
 
@@ -162,6 +155,6 @@ def _described(files: Sequence[UploadedFile], about: FileRetainRequest) -> list[
 
 
 HANDLERS = {
-    "file_retain": Handler(retain_files, FileRetainAnswer),
+    "file_retain": Handler(retain_files, shapes.FileRetainResponse),
     "get_bank_attachment": Handler(get_attachment),
 }

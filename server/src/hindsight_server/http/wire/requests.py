@@ -207,10 +207,6 @@ class CreateBankRequest(Wire):
     enable_reranking: bool | None = None
 
 
-class UpdateDispositionRequest(Wire):
-    disposition: DispositionTraits
-
-
 class BankConfigUpdate(Wire):
     updates: dict[str, Any]
 

@@ -375,13 +375,6 @@ class EntityListItem(TypedDict):
     metadata: NotRequired[dict[str, Any] | None]
 
 
-class EntityListResponse(TypedDict):
-    items: list[EntityListItem]
-    total: int
-    limit: int
-    offset: int
-
-
 class EntityDetailResponse(TypedDict):
     id: str
     canonical_name: str
