@@ -312,6 +312,7 @@ async def test_archives_that_can_not_be_trusted_are_refused(filled: Movers) -> N
     ("name", "place", "value"),
     [
         ("facts", "mentioned_at", "0001-01-01T00:00:00+14:00"),
+        ("facts", "mentioned_at", "2024-05-01T10:00:00"),
         ("facts", "occurred_end", "9999-12-31T23:59:59-12:00"),
         ("documents", "created_at", "0001-01-01T00:00:00+14:00"),
         ("facts", "turn_index", 2**63),

@@ -211,7 +211,8 @@ class _Reader:
                 where = ".".join(map(str, first["loc"]))
                 raise _bad(f"line {lines} of {name} is wrong at {where!r}: {first['msg']}") from None
             if (wrong := _out_of_range(record)) is not None:
-                raise _bad(f"line {lines} of {name} is wrong at {wrong!r}: the value is out of range, or holds a NUL")
+                told = "it is out of range, holds a NUL, or is a time without its zone"
+                raise _bad(f"line {lines} of {name} is wrong at {wrong!r}: {told}")
             _put(archive, record)
         if not isinstance(listed, dict) or listed.get("sha256") != digest.hexdigest() or listed.get("lines") != lines:
             raise _bad(f"the checksum of {name} is wrong")
@@ -306,6 +307,8 @@ def _out_of_range(value: object, place: str = "") -> str | None:
     if isinstance(value, str):
         return place if "\0" in value else None
     if isinstance(value, datetime):
+        if value.tzinfo is None:
+            return place
         try:
             value.astimezone(UTC)
         except (OverflowError, ValueError):
