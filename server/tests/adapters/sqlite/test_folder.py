@@ -19,6 +19,8 @@ import apsw
 import pytest
 
 from hindsight_server.adapters.sqlite import SqliteStore
+from hindsight_server.adapters.sqlite import folder as folder_module
+from hindsight_server.adapters.sqlite.folder import FolderLock
 from hindsight_server.domain.errors import (
     DataFolderCorrupt,
     DataFolderError,
@@ -270,3 +272,22 @@ async def test_a_folder_on_a_disk_without_room_is_refused_by_name(tmp_path: Path
     store = SqliteStore(tmp_path)
     await store.open()
     await store.close()
+
+
+def test_a_lock_that_is_taken_away_while_another_takes_it_is_taken_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes held the folder then, each another file of that name."""
+    looking = FolderLock(tmp_path)
+    lock = folder_module._lock
+
+    def lock_late(file: int) -> None:
+        monkeypatch.setattr(folder_module, "_lock", lock)
+        looking.undo()
+        lock(file)
+
+    monkeypatch.setattr(folder_module, "_lock", lock_late)
+    first = FolderLock(tmp_path)
+    with pytest.raises(DataFolderLocked):
+        FolderLock(tmp_path)
+    first.release()

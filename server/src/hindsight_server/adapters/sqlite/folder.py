@@ -32,21 +32,11 @@ class FolderLock:
     def __init__(self, folder: Path) -> None:
         self._path = folder / LOCK
         existed = self._path.exists()
-        try:
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise DataFolderError(
-                f"{self._path} can't be written: {error.strerror}. Check the folder's owner and permissions."
-            ) from error
-        try:
-            _lock(self._file)
-        except OSError:
-            holder = os.read(self._file, 32).decode("ascii", "replace").strip() or "unknown"
+        self._file = self._locked(folder)
+        while not self._is_current():
+            # Whoever held it before took it away when this one had it open already: the next would lock a new file.
             os.close(self._file)
-            raise DataFolderLocked(
-                f"The data folder {folder} is in use by another server (process {holder}). "
-                "Stop that one, or choose another data folder."
-            ) from None
+            existed, self._file = False, self._locked(folder)
         self._before = os.read(self._file, 32) if existed else None
         with suppress(OSError):  # no space left: only who holds it is not told
             self._write(f"{os.getpid()}\n".encode())
@@ -62,6 +52,30 @@ class FolderLock:
         else:
             self._write(self._before)
         os.close(self._file)
+
+    def _locked(self, folder: Path) -> int:
+        try:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise DataFolderError(
+                f"{self._path} can't be written: {error.strerror}. Check the folder's owner and permissions."
+            ) from error
+        try:
+            _lock(file)
+        except OSError:
+            holder = os.read(file, 32).decode("ascii", "replace").strip() or "unknown"
+            os.close(file)
+            raise DataFolderLocked(
+                f"The data folder {folder} is in use by another server (process {holder}). "
+                "Stop that one, or choose another data folder."
+            ) from None
+        return file
+
+    def _is_current(self) -> bool:
+        try:
+            return os.path.samestat(os.fstat(self._file), os.stat(self._path))
+        except FileNotFoundError:
+            return False
 
     def _write(self, content: bytes) -> None:
         os.ftruncate(self._file, 0)
