@@ -2,8 +2,8 @@
 
 Two rules, by how a receiver took its last attempt:
 
-- One that answered promptly has up to four attempts at the same time. One that was slow, or was not tried yet, has one:
-  so a receiver that hangs holds one slot.
+- One that was quick, in success or failure, has up to four attempts at the same time. One that was slow, or was not
+  tried yet, has one: so a receiver that hangs holds one slot.
 - All slow ones together have half of the slots: so however many of them hang, the other half goes on.
 
 How long the next attempt takes is not known before: receivers that begin to hang at the same time can still take all
