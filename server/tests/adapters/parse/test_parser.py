@@ -9,6 +9,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -332,3 +333,25 @@ def test_a_pdf_that_needs_more_to_be_opened_says_what(monkeypatch: pytest.Monkey
     monkeypatch.setattr(PdfReader, "decrypt", decrypt)
     with pytest.raises(Unreadable, match="pip install cryptography"):
         pdf_text(locked_pdf(), PackageLimits())
+
+
+async def test_docx_reads_tracked_insertions_and_the_fields_of_forms() -> None:
+    from docx import Document
+    from docx.oxml import parse_xml
+    from docx.oxml.ns import nsdecls
+
+    def made(xml: str) -> Any:
+        return parse_xml(xml.replace(">", f" {nsdecls('w')}>", 1))
+
+    document = Document()
+    paragraph = document.add_paragraph("Ann moved to ")
+    paragraph._p.append(made("<w:ins><w:r><w:t>Oslo</w:t></w:r></w:ins>"))
+    paragraph._p.append(made("<w:del><w:r><w:delText>Rome</w:delText></w:r></w:del>"))
+    inline = "<w:sdt><w:sdtContent><w:r><w:t> in May</w:t></w:r></w:sdtContent></w:sdt>"
+    paragraph._p.append(made(inline))
+    block = "<w:sdt><w:sdtContent><w:p><w:r><w:t>Name: Ann</w:t></w:r></w:p></w:sdtContent></w:sdt>"
+    document.element.body.insert(1, made(block))
+    outer = document.add_table(1, 1).cell(0, 0)
+    outer.text = "outer"
+    outer.add_table(1, 1).cell(0, 0).text = "inner"
+    assert await read("form.docx", saved(document.save)) == "Ann moved to Oslo in May\nName: Ann\nouter inner"

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 
 _ENTITIES = (b"<!DOCTYPE", b"<!ENTITY")
 _CHUNK = 1 << 20
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_DOCX_SIGNS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
+# What was deleted or moved away, readings above words, how things look, and the second form of a text box.
+_UNSEEN = frozenset(
+    [f"{_W}{name}" for name in ("del", "moveFrom", "rt", "pPr", "rPr", "sdtPr", "sectPr", "tblPr", "tcPr")]
+    + ["{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"]
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,21 +105,45 @@ def pdf_text(data: bytes, limits: PackageLimits) -> str:
 def docx_text(data: bytes, limits: PackageLimits) -> str:
     from docx import Document
     from docx.table import Table
+    from docx.text.paragraph import Paragraph
 
+    document = Document(io.BytesIO(data))
     lines: list[str] = []
-    for block in Document(io.BytesIO(data)).iter_inner_content():
-        if isinstance(block, Table):
-            lines += table_lines(_docx_rows(block))
-        elif block.text.strip():
-            lines.append(_headed(block.text.strip(), block.style.name if block.style is not None else None))
+    for block in _docx_blocks(document.element.body):
+        if block.tag == f"{_W}tbl":
+            lines += table_lines(_docx_rows(Table(block, document)))
+        elif text := "".join(_docx_words(block)).strip():
+            style = Paragraph(block, document).style
+            lines.append(_headed(text, style.name if style is not None else None))
     return "\n".join(lines)
+
+
+def _docx_blocks(parent: Any) -> Iterator[Any]:
+    """Paragraphs and tables, those in the fields of a form too, which python-docx passes over."""
+    for child in parent:
+        if child.tag in (f"{_W}p", f"{_W}tbl"):
+            yield child
+        elif child.tag not in _UNSEEN:
+            yield from _docx_blocks(child)
+
+
+def _docx_words(parent: Any) -> Iterator[str]:
+    """The words that are seen, those of tracked insertions, fields and text boxes too."""
+    for child in parent:
+        if child.tag == f"{_W}t":
+            yield child.text or ""
+        elif child.tag in _DOCX_SIGNS:
+            yield _DOCX_SIGNS[child.tag]
+        elif child.tag not in _UNSEEN:
+            if child.tag == f"{_W}p":
+                yield "\n"
+            yield from _docx_words(child)
 
 
 def _docx_rows(table: DocxTable) -> Iterator[list[str]]:
     for row in table.rows:
         # A merged cell is listed once for each column that it covers.
-        cells = list({cell._tc: cell for cell in row.cells}.values())
-        yield [cell.text for cell in cells]
+        yield ["".join(_docx_words(cell)) for cell in dict.fromkeys(cell._tc for cell in row.cells)]
 
 
 def _headed(text: str, style: str | None) -> str:
