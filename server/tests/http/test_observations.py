@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,13 @@ import pytest
 from hindsight_server.adapters.embed.hashing import HashingEmbedder
 from hindsight_server.adapters.sqlite import SqliteStore
 from hindsight_server.adapters.text import Analyzer
+from hindsight_server.domain.model import Fact, FactType
 from hindsight_server.engine.consolidate import Consolidator
 from hindsight_server.engine.indexing import Indexer
 from hindsight_server.engine.language import LanguageModel
+from hindsight_server.engine.recall.types import RecallOutcome, RecallTrace, ScoredFact, Scores
+from hindsight_server.http.mental_models import based_on
+from hindsight_server.http.recall import recall_answer
 from hindsight_server.ports.llm import ChatRequest
 from hindsight_server.ports.observations import CONSOLIDATION
 from hindsight_server.testing.process import ServerProcess
@@ -177,3 +182,21 @@ def test_clearing_and_starting_over_http(own: Api) -> None:
     assert own.bank("POST", bank, "/consolidate").status == 400
     bad = own.bank("PATCH", bank, "/config", {"updates": {"default_observation_scopes": "each"}})
     assert bad.status == 422
+
+
+def test_observations_are_of_no_document_wherever_they_are_shown() -> None:
+    observed = Fact(
+        seq=1,
+        fact_id="o",
+        document_id="",
+        chunk_id=None,
+        turn_index=0,
+        fact_type=FactType.OBSERVATION,
+        text="Ann lives in Oslo.",
+    )
+    said = replace(observed, seq=2, fact_id="f", document_id="d", fact_type=FactType.WORLD)
+    (shown,) = based_on([observed])["observation"]
+    assert shown["document_id"] is None
+    folded = ScoredFact(observed, Scores(final=1.0), copies=(said,), proof_count=2)
+    (result,) = recall_answer(RecallOutcome(results=(folded,), trace=RecallTrace(query="q")), traced=False)["results"]
+    assert [source["document_id"] for source in result["sources"]] == [None, "d"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, NotRequired
 
 from fastapi import Query, Request, Response
@@ -239,7 +240,7 @@ def _reflect_response(seen: SeenModel) -> dict[str, Any] | None:
     return told
 
 
-def based_on(facts: Any) -> dict[str, list[dict[str, Any]]]:
+def based_on(facts: Iterable[Fact]) -> dict[str, list[dict[str, Any]]]:
     """Memories by type."""
     found: dict[str, list[dict[str, Any]]] = {}
     for fact in facts:
@@ -256,7 +257,7 @@ def _fact(fact: Fact) -> dict[str, Any]:
         "occurred_start": iso(fact.occurred_start),
         "occurred_end": iso(fact.occurred_end),
         "mentioned_at": iso(fact.mentioned_at),
-        "document_id": fact.document_id,
+        "document_id": fact.document_id or None,
         "tags": list(fact.tags),
     }
 

@@ -36,10 +36,10 @@ from hindsight_server.http.wire import responses as shapes
 
 
 class Source(TypedDict):
-    """One of several memories that say the same."""
+    """One of several memories that say the same; an observation is of no document."""
 
     id: str
-    document_id: str
+    document_id: str | None
     mentioned_at: str | None
 
 
@@ -209,7 +209,7 @@ def _result(scored: ScoredFact) -> FoldedResult:
     if scored.copies:
         result["proof_count"] = scored.proof_count
         result["sources"] = [
-            {"id": fact.fact_id, "document_id": fact.document_id, "mentioned_at": iso(fact.mentioned_at)}
+            {"id": fact.fact_id, "document_id": fact.document_id or None, "mentioned_at": iso(fact.mentioned_at)}
             for fact in (scored.fact, *scored.copies)
         ]
     return result
