@@ -24,7 +24,7 @@ from .errors import (
     SerializationError,
     SettingsError,
 )
-from .failures import describe_failure
+from .failures import describe_failure, refused_for_good
 from .operations import MemoryOperations, open_memory
 from .outcomes import (
     NO_MEMORIES_TEXT,
@@ -60,7 +60,7 @@ from .settings import (
     resolve_settings,
 )
 from .shaping import RetainItem
-from .shown import ShownMemories
+from .shown import ShownMemories, unsaid
 from .tools import RECALL_TOOL, REFLECT_TOOL, RETAIN_TOOL, TOOL_SPECS, MemoryToolSpec, Operation, select_tools
 from .turns import (
     ConversationLog,
@@ -151,6 +151,7 @@ __all__ = [
     "now_iso",
     "open_memory",
     "operation_id_for",
+    "refused_for_good",
     "resolve_connection",
     "resolve_settings",
     "safe_url",
@@ -161,4 +162,5 @@ __all__ = [
     "strip_quoted",
     "turn_content",
     "turns_of",
+    "unsaid",
 ]

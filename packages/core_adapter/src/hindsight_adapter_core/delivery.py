@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 from .bridge import DRAIN_SECONDS, get_bridge
 from .calls import RetainCall
 from .errors import DeliveryFullError, HindsightError, OperationError, SettingsError
-from .failures import FAILURE_PREFIXES
+from .failures import FAILURE_PREFIXES, refused_for_good
 from .outcomes import RetainOutcome
 from .spool import Spool
 
@@ -46,9 +46,6 @@ if TYPE_CHECKING:
 __all__ = ["Delivery", "DeliveryOptions", "DeliveryStats"]
 
 Ticket = concurrent.futures.Future[RetainOutcome]
-
-#: Answers that a later try may well not meet again.
-_PASSING = frozenset({401, 403, 408, 423, 425, 429})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,12 +238,9 @@ class Delivery:
         return True
 
     def _passes(self, error: HindsightError, tries: int) -> bool:
-        status = getattr(error.__cause__, "status", None)
-        if status in (401, 403):
+        if getattr(error.__cause__, "status", None) in (401, 403):
             return tries < self.options.give_up_after
-        if isinstance(status, int):
-            return status in _PASSING or status >= 500
-        return isinstance(error, OperationError)
+        return not refused_for_good(error)
 
     def _drop(self, waiting: _Waiting, error: HindsightError) -> None:
         self._dropped += 1

@@ -7,19 +7,28 @@ import logging
 import traceback
 from typing import Any
 
-from .errors import ConcealedError, OperationError, OperationTimeoutError
+from .errors import ConcealedError, HindsightError, OperationError, OperationTimeoutError
 from .retry import outcome_open
 from .serialization import scrub
 from .settings import HINDSIGHT_API_KEY_ENV, HINDSIGHT_API_URL_ENV
 from .tools import Operation
 
-__all__ = ["FAILURE_DETAIL_LIMIT", "FAILURE_PREFIXES", "describe_failure", "log_traceback", "without_key"]
+__all__ = [
+    "FAILURE_DETAIL_LIMIT",
+    "FAILURE_PREFIXES",
+    "describe_failure",
+    "log_traceback",
+    "refused_for_good",
+    "without_key",
+]
 
 FAILURE_PREFIXES: dict[Operation, str] = {
     "retain": "Failed to store memory: ",
     "recall": "Failed to search memory: ",
     "reflect": "Failed to reflect on memory: ",
 }
+#: Answers in the range of refusals that a later try may well not meet again.
+_PASSING = frozenset({401, 403, 408, 423, 425, 429})
 #: Characters of exception type and text that a failure sentence shows.
 FAILURE_DETAIL_LIMIT = 200
 
@@ -49,6 +58,15 @@ def describe_failure(
     detail = f"{type(error).__name__}: {text}"[:FAILURE_DETAIL_LIMIT]
     kind = OperationTimeoutError if isinstance(error, TimeoutError) else OperationError
     return kind(FAILURE_PREFIXES[operation] + detail, operation=operation, outcome_unknown=unknown)
+
+
+def refused_for_good(error: HindsightError) -> bool:
+    """True when the same call would fail again: the server refused what it was asked, or the settings forbid it."""
+    status = getattr(error.__cause__, "status", None)
+    if isinstance(status, int):
+        return status < 500 and status not in _PASSING
+    # Anything but a failed operation is a matter of settings: no key, no bank.
+    return not isinstance(error, OperationError)
 
 
 def log_traceback(logger: logging.Logger, what: str, error: Exception, *, secret: str | None = None) -> None:

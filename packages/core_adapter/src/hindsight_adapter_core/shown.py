@@ -1,15 +1,20 @@
-"""Which memories a model was shown in a conversation, so that its repeating one is not taken for news."""
+"""What a model reads twice: memories that it was shown and repeats, and memories of what is being said anyway."""
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 
-__all__ = ["ShownMemories"]
+from .outcomes import RecalledMemory
+
+__all__ = ["ShownMemories", "unsaid"]
 
 #: Texts kept for one conversation: those of the last few turns.
 _TEXTS = 64
+#: ``user:`` or ``Ada (2 March 2026):`` in front of a memory's words.
+_SPEAKER = re.compile(r"^\W*[\w .'-]{1,40}?(?:\s*\([^)]*\))?\s*:\s*")
 
 
 class ShownMemories:
@@ -54,3 +59,27 @@ class ShownMemories:
 
     def __reduce__(self) -> tuple[object, ...]:
         return ShownMemories, (self._limit,)
+
+
+def unsaid(memories: Iterable[RecalledMemory], document_id: str | None, said: Iterable[str]) -> tuple[str, ...]:
+    """The texts of ``memories`` that the conversation at hand does not hold already, so that nothing is read twice.
+
+    Args:
+        memories: what was recalled; blank ones are left out.
+        document_id: where the conversation itself is stored; memories of other documents are always kept.
+        said: the conversation's texts. One that holds a memory's words, with or without their speaker, says it; case
+            and white space do not count.
+    """
+    plain = [text for text in map(_plain, said) if text]
+
+    def is_said(memory: RecalledMemory) -> bool:
+        if memory.document_id != document_id:
+            return False
+        whole, words = _plain(memory.text), _plain(_SPEAKER.sub("", memory.text, count=1))
+        return any(whole in text or words in text for text in plain)
+
+    return tuple(memory.text for memory in memories if memory.text.strip() and not is_said(memory))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())

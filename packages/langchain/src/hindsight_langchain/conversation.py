@@ -18,9 +18,10 @@ from hindsight_adapter_core import (
     fill_template,
     memory_lines,
     turns_of,
+    unsaid,
 )
 
-from .messages import Said, lines_of_memories, query_of, said_in, unsaid
+from .messages import Said, lines_of_memories, query_of, said_in
 from .recent import RecentMap
 from .run_context import BankChoice, RunContext
 
@@ -204,7 +205,7 @@ class Conversations:
 
     def block(self, moment: Moment, outcome: RecallOutcome, *, limit: int) -> str:
         """The filled template with at most ``limit`` memories; empty when there is nothing new to tell."""
-        texts = unsaid(outcome, moment.conversation.log.document_id, [one.turn for one in moment.said])
+        texts = unsaid(outcome, moment.conversation.log.document_id, (one.turn.text for one in moment.said))
         self._shown.add(_place_of(moment), texts[:limit])
         return fill_template(self._template, memory_lines(texts[:limit])) if texts else ""
 

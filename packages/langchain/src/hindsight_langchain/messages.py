@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 
-from hindsight_adapter_core import RecalledMemory, Turn, clean_turn, stated_time
+from hindsight_adapter_core import Turn, clean_turn, stated_time
 
 __all__ = [
     "MEMORY_MESSAGE_ID",
@@ -29,7 +28,6 @@ __all__ = [
     "query_of",
     "said_in",
     "text_of",
-    "unsaid",
     "with_leading_memories",
     "with_memories_appended",
     "without_memories",
@@ -41,7 +39,6 @@ logger = logging.getLogger("hindsight_langchain")
 MEMORY_MESSAGE_ID = "hindsight_memory_context"
 #: What LangGraph's message reducer takes for "forget every message so far".
 _REMOVE_ALL = "__remove_all__"
-_SPEAKER = re.compile(r"^\W*[\w .'-]{1,40}?(?:\s*\([^)]*\))?\s*:\s*")
 _ROLES = {"human": "user", "user": "user", "ai": "assistant", "assistant": "assistant"}
 
 
@@ -178,26 +175,3 @@ def with_memories_appended(system: SystemMessage | None, block: str) -> SystemMe
     else:
         content = [*content, {"type": "text", "text": block}]
     return system.model_copy(update={"content": content})
-
-
-def unsaid(memories: Iterable[RecalledMemory], document_id: str, turns: Sequence[Turn]) -> list[str]:
-    """The texts of ``memories`` that the conversation at hand does not hold already, so that nothing is read twice.
-
-    Args:
-        memories: what was recalled.
-        document_id: where the conversation itself is stored; memories of other documents are always kept.
-        turns: the conversation as the model sees it.
-    """
-    said = [_plain(turn.text) for turn in turns]
-
-    def is_said(memory: RecalledMemory) -> bool:
-        if memory.document_id != document_id:
-            return False
-        whole, words = _plain(memory.text), _plain(_SPEAKER.sub("", memory.text, count=1))
-        return any(whole in one or words in one for one in said)
-
-    return [memory.text for memory in memories if memory.text.strip() and not is_said(memory)]
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())

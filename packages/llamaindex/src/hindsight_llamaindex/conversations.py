@@ -9,9 +9,9 @@ from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
-from hindsight_adapter_core import ConversationLog, RecallOutcome, Turn, new_document_id, new_session_id
+from hindsight_adapter_core import ConversationLog, RecallOutcome, Turn, new_document_id, new_session_id, unsaid
 
-from .messages import already_said, stored_turns
+from .messages import stored_turns
 from .outbox import Outbox
 from .session import Session
 
@@ -60,11 +60,7 @@ class Conversation:
 
     def unsaid(self, outcome: RecallOutcome, messages: Sequence[ChatMessage]) -> tuple[str, ...]:
         """The texts of ``outcome`` that ``messages`` do not hold already."""
-        return tuple(
-            one.text
-            for one in outcome
-            if one.text.strip() and not (one.document_id == self.document_id and already_said(one, messages))
-        )
+        return unsaid(outcome, self.document_id, (message.content or "" for message in messages))
 
 
 class Conversations:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
-from hindsight_adapter_core import RecalledMemory, Turn, clean_turn, stated_time
+from hindsight_adapter_core import Turn, clean_turn, stated_time
 
 from .compat import blocks_of, copied, put_in_front
 
-__all__ = ["already_said", "stored_turns", "trimmed", "with_memories"]
+__all__ = ["stored_turns", "trimmed", "with_memories"]
 
 _ASSISTANT_ROLES = frozenset({MessageRole.ASSISTANT, MessageRole.CHATBOT, MessageRole.MODEL})
 _TOOL_ROLES = frozenset({MessageRole.TOOL, MessageRole.FUNCTION})
 #: How ``CodeActAgent`` reports the output of code, under the role of the user.
 _CODE_RESULT = "Result of executing the code given:"
-_SPEAKER = re.compile(r"^\W*[\w .'-]{1,40}?(?:\s*\([^)]*\))?\s*:\s*")
 
 
 def stored_turns(messages: Sequence[ChatMessage], template: str) -> list[Turn]:
@@ -94,14 +92,3 @@ def with_memories(block: str | None, history: Sequence[ChatMessage], *, leading:
                 put_in_front(block, message)
                 return messages
     return [ChatMessage(role=MessageRole.SYSTEM, content=block), *messages]
-
-
-def already_said(memory: RecalledMemory, history: Iterable[ChatMessage]) -> bool:
-    """True when the memory repeats what ``history`` says, so that the model would read it twice."""
-    fact = _plain(_SPEAKER.sub("", memory.text, count=1))
-    whole = _plain(memory.text)
-    return any(said and (fact in said or whole in said) for said in (_plain(m.content or "") for m in history))
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())

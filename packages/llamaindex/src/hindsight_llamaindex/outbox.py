@@ -19,15 +19,13 @@ from hindsight_adapter_core import (
     get_bridge,
     now_iso,
     operation_id_for,
+    refused_for_good,
     turn_content,
 )
 
 __all__ = ["Outbox"]
 
 logger = logging.getLogger("hindsight_llamaindex")
-
-#: Answers in the range of refusals that a later try may well not meet again.
-_PASSING = frozenset({401, 403, 408, 423, 425, 429})
 
 
 @dataclass(eq=False)
@@ -96,7 +94,7 @@ class Outbox:
                 try:
                     await self._send_one(entry, operations, bank_id)
                 except HindsightError as error:
-                    if _refused(error):
+                    if refused_for_good(error):
                         self._settle(entry)
                         logger.warning("%s; the conversation goes on, this turn is not remembered", error)
                     else:
@@ -108,7 +106,7 @@ class Outbox:
             try:
                 await operations.aretain(content, **item)
             except OperationError as error:
-                if _refused(error):
+                if refused_for_good(error):
                     raise
                 logger.warning("%s; the conversation goes on, this turn is tried again in the background", error)
             else:
@@ -146,11 +144,3 @@ class Outbox:
 
 def _as_data(turn: Turn) -> dict[str, Any]:
     return {"role": turn.role, "text": turn.text, "name": turn.name, "timestamp": turn.timestamp}
-
-
-def _refused(error: HindsightError) -> bool:
-    status = getattr(error.__cause__, "status", None)
-    if isinstance(status, int):
-        return 400 <= status < 500 and status not in _PASSING
-    # Anything but a failed operation is a matter of settings: no key, no bank.
-    return not isinstance(error, OperationError)

@@ -8,10 +8,17 @@ from typing import Any, Self
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
-from hindsight_adapter_core import ConversationLog, RecalledMemory, RecallOutcome, ShownMemories, Turn, clean_turn
+from hindsight_adapter_core import (
+    ConversationLog,
+    RecallOutcome,
+    ShownMemories,
+    Turn,
+    clean_turn,
+    unsaid,
+)
 
 from .compat import AGENTS_KEEP_THE_QUESTION
-from .messages import already_said, stored_turns, trimmed
+from .messages import stored_turns, trimmed
 from .outbox import Outbox
 
 __all__ = ["Session"]
@@ -146,7 +153,9 @@ class Session:
         Outside a turn (no user message yet) nothing is kept: every question is asked anew.
         """
         with self._lock:
-            texts = tuple(one.text for one in outcome.memories if one.text.strip() and not self._holds(one))
+            here = self.log.document_id
+            memories = [one for one in outcome if not self._complete or one.document_id != here]
+            texts = unsaid(memories, here, (message.content or "" for message in self._messages))
             if AGENTS_KEEP_THE_QUESTION or any(message.role == MessageRole.USER for message in self._messages):
                 self._recalled[query] = texts
         self.show(texts)
@@ -159,11 +168,6 @@ class Session:
     def _genuine(self, turns: Sequence[Turn]) -> list[Turn]:
         shown = self._shown.of(self.log.document_id)
         return [clean for turn in turns if (clean := clean_turn(turn, recalled=shown)) is not None]
-
-    def _holds(self, memory: RecalledMemory) -> bool:
-        if memory.document_id != self.log.document_id:
-            return False
-        return self._complete or already_said(memory, self._messages)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without the messages."""
