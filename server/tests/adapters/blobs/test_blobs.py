@@ -123,6 +123,8 @@ async def test_a_place_that_can_not_be_written(tmp_path: Path) -> None:
     (tmp_path / "blobs").write_text("a file where the folder belongs")
     with pytest.raises(HindsightServerError, match="can't be kept"):
         await FolderBlobs(tmp_path / "blobs").put(ONE, b"mine")
+    with pytest.raises(HindsightServerError, match="can't be deleted"):
+        await FolderBlobs(tmp_path / "blobs").delete(ONE, NOBODY)
 
 
 async def test_a_store_that_is_away_is_told_without_its_keys() -> None:

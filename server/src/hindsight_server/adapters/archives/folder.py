@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from hindsight_server.domain.errors import Conflict, NotFound
+from hindsight_server.domain.errors import Conflict, HindsightServerError, NotFound
 from hindsight_server.ports.archives import ArchiveKind, StoredArchive
 
 _KEY = re.compile(r"[0-9a-f]{24}\.(?P<expires>[0-9]{1,12})\.[A-Za-z0-9_-]{43}")
@@ -42,9 +42,9 @@ class FolderArchives:
             before = self._withdrawn[bank]
         key = f"{bank}.{int(expires_at.timestamp())}.{secrets.token_urlsafe(32)}"
         path = self._path(key, kind)
-        self._folder.mkdir(mode=0o700, exist_ok=True)
         unfinished = path.with_name(path.name + _UNFINISHED)
         try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
             with unfinished.open("xb") as file:
                 os.chmod(unfinished, 0o600)
                 write(file)
@@ -54,8 +54,11 @@ class FolderArchives:
                 if kind is ArchiveKind.EXPORT and self._withdrawn[bank] != before:
                     raise Conflict("Memories were forgotten while the export was being written; it is begun again.")
                 unfinished.replace(path)
-        except BaseException:
-            unfinished.unlink(missing_ok=True)
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                unfinished.unlink()
+            if isinstance(error, OSError):
+                raise HindsightServerError(f"The archive can't be kept: {error.strerror}.") from error
             raise
         return StoredArchive(key, path.stat().st_size)
 
@@ -77,7 +80,8 @@ class FolderArchives:
         bank = _bank_mark(bank_id)
         with self._lock:
             self._withdrawn[bank] += 1
-            found = list(self._folder.glob(f"{ArchiveKind.EXPORT}-{bank}.*.zip"))
+            # Also what a crash left half written.
+            found = list(self._folder.glob(f"{ArchiveKind.EXPORT}-{bank}.*.zip*"))
             for path in found:
                 path.unlink(missing_ok=True)
         return len(found)

@@ -37,17 +37,19 @@ class FolderBlobs:
         return await asyncio.to_thread(self._clear_unfinished)
 
     async def put(self, space: str, data: bytes) -> str:
-        return await asyncio.to_thread(self._put, self._folder / check_space(space), data)
+        with _told("kept"):
+            return await asyncio.to_thread(self._put, self._folder / check_space(space), data)
 
     async def get(self, space: str, digest: str) -> bytes:
         return await asyncio.to_thread(self._get, self._folder / check_space(space) / check_digest(digest))
 
     async def delete(self, space: str, digest: str) -> None:
-        path = self._folder / check_space(space) / check_digest(digest)
-        await asyncio.to_thread(path.unlink, missing_ok=True)
+        await asyncio.to_thread(self._delete, self._folder / check_space(space) / check_digest(digest))
 
     async def list(self, space: str | None = None) -> AsyncIterator[StoredBlob]:
-        for stored in await asyncio.to_thread(lambda: list(self._found(space))):
+        with _told("listed"):
+            found = await asyncio.to_thread(lambda: list(self._found(space)))
+        for stored in found:
             yield stored
 
     async def close(self) -> None:
@@ -75,19 +77,22 @@ class FolderBlobs:
                 os.fsync(file.fileno())
             unfinished.replace(path)
             _sync_folder(folder)
-        except OSError as error:
+        except OSError:
             with contextlib.suppress(OSError):
                 unfinished.unlink()
-            raise HindsightServerError(f"The bytes of an attachment can't be kept: {error.strerror}.") from error
+            raise
         return digest
 
     def _get(self, path: Path) -> bytes:
-        try:
-            return checked(path.read_bytes(), path.name)
-        except FileNotFoundError:
-            raise no_blob() from None
-        except OSError as error:
-            raise HindsightServerError(f"The bytes of an attachment can't be read: {error.strerror}.") from error
+        with _told("read"):
+            try:
+                return checked(path.read_bytes(), path.name)
+            except FileNotFoundError:
+                raise no_blob() from None
+
+    def _delete(self, path: Path) -> None:
+        with _told("deleted"):
+            path.unlink(missing_ok=True)
 
     def _found(self, space: str | None) -> Iterator[StoredBlob]:
         folders = [self._folder / check_space(space)] if space else list(self._folder.glob("*"))
@@ -98,6 +103,14 @@ class FolderBlobs:
                 with contextlib.suppress(FileNotFoundError):
                     if is_digest(path.name):
                         yield StoredBlob(space=folder.name, digest=path.name, byte_size=path.stat().st_size)
+
+
+@contextlib.contextmanager
+def _told(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise HindsightServerError(f"The bytes of an attachment can't be {what}: {error.strerror}.") from error
 
 
 def _sync_folder(folder: Path) -> None:
