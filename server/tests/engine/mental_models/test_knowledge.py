@@ -202,3 +202,27 @@ async def test_words_forgotten_while_a_page_is_renamed_are_not_found_by(
     await pages.models.update(BANK, "tea", MentalModelPatch(name="Chai"))
     index = (await pages.get()).index
     assert (index.terms, index.encoding) == ({}, None)
+
+
+async def test_a_page_says_nothing_from_outside_of_the_scope_that_it_is_given(
+    pages: Pages, brain: Brain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tea = await pages.say("Ann drinks oolong.", tags=["a"])
+    brain.answer, brain.ids = "Ann drinks oolong.", [tea]
+    await pages.make()
+    await pages.models.update(BANK, "tea", MentalModelPatch(tags=("a",)))
+    assert await pages.words() == "Ann drinks oolong."  # all that it rests on is in the narrower scope
+    await pages.run()
+
+    indexed = Refresher.index
+
+    async def slowly(refresher: Refresher, model: MentalModel, words: str) -> PageIndex:
+        monkeypatch.setattr(Refresher, "index", indexed)
+        await pages.models.update(BANK, "tea", MentalModelPatch(tags=("b",)))
+        return await indexed(refresher, model, words)
+
+    # No memory bears the other tag: neither the page nor a refresh that was running leaves its words behind.
+    monkeypatch.setattr(Refresher, "index", slowly)
+    await pages.refresh(full=True)
+    assert await pages.words() == ""
+    assert (await pages.get()).index.terms == {}

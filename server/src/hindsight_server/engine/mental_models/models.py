@@ -124,6 +124,9 @@ class MentalModels:
     ) -> tuple[SeenModel, Operation | None]:
         """Change what is given; another question or other memories queue a refresh.
 
+        A page that rests on memories that it is no longer to be written from is emptied at once: the refresh may fail,
+        or find nothing.
+
         Raises:
             InvalidInput: a value can't be used.
             Conflict: the name of a page is taken in its folder.
@@ -148,6 +151,9 @@ class MentalModels:
         now = self._clock.now()
         is_rescoped = _rescopes(before, change)
         change = replace(change, unseen=is_rescoped)
+        if is_rescoped and not await self._stays_within(before, change):
+            # A refresh that runs is begun again by that, too.
+            change = replace(change, clear=True, index=await self._refresher.index(before, ""))
         model = await self._store.change_mental_model(bank_id, mental_model_id, change, now)
         if (model.name, model.source_query) != (before.name, before.source_query):
             named = MentalModelChange(index=await self._index(model), indexed=model.content.text)
@@ -193,6 +199,20 @@ class MentalModels:
         mark = await self._store.scope_mark(model.bank_id, await memory_scope(self._store, model))
         facts = await self._store.facts_by_id(model.bank_id, list(model.content.fact_ids))
         return replace(seen, facts=tuple(facts), warnings=scope_warnings(model, mark))
+
+    async def _stays_within(self, before: MentalModel, change: MentalModelChange) -> bool:
+        """Whether all that the page was written from is in the scope that it is to have."""
+        named = {name: value for name in ("tags", "trigger") if (value := getattr(change, name)) is not None}
+        scope = await memory_scope(self._store, replace(before, **named))
+        seen = await self._store.facts_by_id(before.bank_id, list(before.content.seen_ids))
+        passing = [
+            fact
+            for fact in seen
+            if (scope.fact_types is None or fact.fact_type in scope.fact_types)
+            and (scope.tags is None or scope.tags.matches(fact.tags))
+        ]
+        within = {one for fact in passing for one in (fact.fact_id, *fact.source_fact_ids)}
+        return bool(seen) and within.issuperset(fact.fact_id for fact in seen)
 
     async def _queue(self, model: MentalModel, *, full: bool) -> Operation:
         asked = new_refresh(model, self._clock.now(), full=full)
