@@ -153,8 +153,11 @@ async def test_a_chart_is_written_down_row_by_row_where_it_stands(serve: Serve, 
         assert listed[0]["attachments"] == [shown]
         one = await app.client.get(f"/v1/default/chunks/{listed[0]['chunk_id']}")
         assert one.json()["attachments"] == [shown]
-        memory = (await app.call("GET", "b", f"/memories/{found['results'][0]['id']}")).json()
+        path = f"/memories/{found['results'][0]['id']}"
+        memory = (await app.call("GET", "b", path)).json()
         assert memory["attachments"] == [shown]
+        changed = (await app.call("PATCH", "b", path, json={"fact_type": "experience"})).json()
+        assert changed["attachments"] == [shown]
         reflected = await app.call("POST", "b", "/reflect", json={"query": "sales in June", "include": {"facts": {}}})
         assert any(fact["attachments"] == [shown] for fact in reflected.json()["based_on"]["memories"])
 

@@ -83,10 +83,7 @@ def fact_filter(query: MemoriesQuery) -> FactFilter:
 
 
 async def get_memory(request: Request, bank_id: BankId, memory_id: str) -> Response:
-    found = await services(request).memories.get(bank_id, memory_id)
-    shown = _memory(found, (await _states(request, bank_id, [found])).get(memory_id))
-    await show_on_facts(services(request), bank_id, [shown])
-    return answer(shown)
+    return await _answered(request, bank_id, await services(request).memories.get(bank_id, memory_id))
 
 
 async def update_memory(
@@ -107,7 +104,7 @@ async def update_memory(
         state=body.state,
         reason=body.reason,
     )
-    return answer(_memory(await services(request).memories.update(bank_id, memory_id, patch)))
+    return await _answered(request, bank_id, await services(request).memories.update(bank_id, memory_id, patch))
 
 
 async def clear_memories(request: Request, bank_id: BankId, type: str | None = None) -> Response:
@@ -213,16 +210,19 @@ def _list_item(fact: Fact, consolidated: ConsolidationState | None = None) -> sh
     }
 
 
-def _memory(fact: Fact, consolidated: ConsolidationState | None = None) -> dict[str, Any]:
+async def _answered(request: Request, bank_id: str, fact: Fact) -> Response:
     """One memory in full; here the entities are a list, and the type goes by both of its names."""
-    item: dict[str, Any] = dict(_list_item(fact, consolidated))
-    return item | {
+    consolidated = (await _states(request, bank_id, [fact])).get(fact.fact_id)
+    shown: dict[str, Any] = {
+        **_list_item(fact, consolidated),
         "type": fact.fact_type.value,
         "context": fact.context,
         "entities": list(fact.entities),
         "created_at": iso(fact.created_at),
         "history": [],
     }
+    await show_on_facts(services(request), bank_id, [shown])
+    return answer(shown)
 
 
 HANDLERS = {
