@@ -58,5 +58,5 @@ def __getattr__(name: str) -> Any:
         if (error.name or "").partition(".")[0] not in ("langchain", "langgraph"):
             raise
         raise ImportError(
-            f"{name!r} requires langchain. Install with: pip install hindsight-langchain[langchain]"
+            f"{name!r} requires langchain 1.1 or later. Install with: pip install 'langchain>=1.1,<2'"
         ) from error
