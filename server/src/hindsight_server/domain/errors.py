@@ -22,7 +22,7 @@
     │   ├── BadModelAnswer      what it answered can't be read
     │   └── AnswerTooLong       its answer was cut off by the limit of tokens
     ├── DeliveryFailed          the receiver of a webhook can't be reached, or may not be
-    └── DataFolderError         the data folder can't be opened; nothing was changed
+    └── DataFolderError         the data folder can't be opened, or its disk fails; nothing was changed
         ├── DataFolderLocked    another server holds it
         ├── DataFolderCorrupt   it is damaged
         └── DataFolderNewer     a newer version of the server wrote it
@@ -169,7 +169,7 @@ class AnswerTooLong(ModelError):
 
 
 class DataFolderError(HindsightServerError):
-    """The data folder can't be opened; nothing in it was changed."""
+    """The data folder can't be opened, or its disk fails; nothing in it was changed."""
 
 
 class DataFolderLocked(DataFolderError):
