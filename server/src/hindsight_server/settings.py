@@ -52,8 +52,8 @@ class Settings:
             (for tests).
         threads: threads that numeric libraries may use; keeps a recall from taking every core.
         max_body_bytes: a larger request body is refused with 413.
-        recalls_in_flight: recalls, and reflects without a model, that are answered or wait at the same time; one more is
-            answered with 503 and ``Retry-After``. 0 sets no limit.
+        recalls_in_flight: recalls, and reflects without a model, that are answered or wait at the same time; one more
+            is answered with 503 and ``Retry-After``. 0 sets no limit.
         recall_cache_bytes: memory for the banks that were recalled from last, all together; the bank in use is kept
             even above it.
         ranking_weights: a file of weights that ranks instead of the bundled one; None is the bundled one.
