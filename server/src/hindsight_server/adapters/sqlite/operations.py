@@ -187,6 +187,7 @@ def cancel_operation(connection: apsw.Connection, bank_id: str, operation_id: st
 
 
 def delete_operation(connection: apsw.Connection, bank_id: str, operation_id: str) -> bool:
+    connection.execute(sql("operations.release_blob"), (bank_id, operation_id))
     connection.execute(sql("operations.delete"), (bank_id, operation_id))
     return connection.changes() > 0
 

@@ -102,6 +102,18 @@ class AttachmentContract:
         assert (stored.text, stored.text_length) == ("one, and a reading", 18)
         assert await store.document_attachments("b", ["d"]) == {"d": (B,)}
 
+    async def test_an_upload_that_failed_gives_its_bytes_up_with_its_operation(self, store: Store) -> None:
+        await store.ensure_bank("b", NOW)
+        await store.add_operation(
+            operation("b", "job", type="file_convert_retain", status="pending", payload={"blob": A.digest})
+        )
+        assert not await store.delete_operation("b", "job")
+        assert await store.released_blobs(10) == []
+        await store.cancel_operation("b", "job", NOW)
+        assert await store.delete_operation("b", "job")
+        assert await store.released_blobs(10) == [ReleasedBlob("b", A.digest)]
+        assert not await store.blob_in_use("b", A.digest)
+
     async def test_an_upload_keeps_its_bytes_until_it_is_completed(self, store: Store) -> None:
         await store.ensure_bank("b", NOW)
         job = operation("b", "job", type="file_convert_retain", status="pending", payload={"blob": A.digest})

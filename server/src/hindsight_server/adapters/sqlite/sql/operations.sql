@@ -97,6 +97,14 @@ WHERE bank_id = :bank_id AND payload IS NOT NULL
         JOIN documents AS d ON d.bank_id = :bank_id AND d.document_id = listed.value
     )
 
+-- name: release_blob
+-- The bytes of an upload that was not retained go with its operation.
+INSERT INTO released_blobs (bank_id, digest)
+SELECT bank_id, json_extract(payload, '$.blob') FROM operations
+WHERE bank_id = ? AND operation_id = ? AND status IN ('completed', 'failed', 'cancelled')
+    AND json_extract(payload, '$.blob') IS NOT NULL
+ON CONFLICT DO NOTHING
+
 -- name: delete
 DELETE FROM operations
 WHERE bank_id = ? AND operation_id = ? AND status IN ('completed', 'failed', 'cancelled')
