@@ -8,6 +8,7 @@ Start at :func:`open_memory`, which gives a :class:`MemoryOperations`; a framewo
 """
 
 from .bridge import Bridge, get_bridge
+from .checks import check_positive
 from .clients import AdapterPackage, ClientHandle, Connection, connect, lazy_client_class, resolve_connection
 from .defaults import default_number, default_text, given
 from .delivery import Delivery, DeliveryOptions, DeliveryStats
@@ -56,7 +57,6 @@ from .settings import (
     MemoryOptions,
     MemorySettings,
     Origin,
-    check_positive,
     resolve_settings,
 )
 from .shaping import RetainItem

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
+from .checks import check_choice, check_positive, check_tags
 from .errors import MissingBankError, SettingsError
 from .urls import discreet_url
 
@@ -30,7 +31,6 @@ __all__ = [
     "MemoryOptions",
     "MemorySettings",
     "Origin",
-    "check_positive",
     "resolve_settings",
 ]
 
@@ -373,34 +373,7 @@ def resolve_settings(options: MemoryOptions, config: AdapterConfig | None, *, de
     )
 
 
-def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Refuse a value outside ``choices``; ``None`` passes."""
-    if value is not None and value not in choices:
-        raise SettingsError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
-
-
-def check_positive(name: str, value: object) -> None:
-    """Refuse anything but a positive whole number; ``None`` passes.
-
-    Raises:
-        SettingsError: naming the value.
-    """
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value <= 0):
-        raise SettingsError(f"{name} must be a positive whole number, not {value!r}")
-
-
 def check_deadlines(value: object) -> None:
     """Refuse anything but :class:`Deadlines`; ``None`` passes."""
     if value is not None and not isinstance(value, Deadlines):
         raise SettingsError(f"deadlines must be Deadlines(...), e.g. Deadlines(recall=3), not {value!r}")
-
-
-def check_tags(name: str, value: object) -> list[str]:
-    """Refuse anything but a list of non-empty strings; returns a copy. ``None`` passes as an empty list."""
-    if value is None:
-        return []
-    if isinstance(value, str) or not isinstance(value, list | tuple):
-        raise SettingsError(f"{name} must be a list of strings, not {value!r}")
-    if not all(isinstance(tag, str) and tag for tag in value):
-        raise SettingsError(f"{name} must hold non-empty strings only")
-    return list(value)

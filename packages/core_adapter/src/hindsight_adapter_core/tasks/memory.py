@@ -295,15 +295,10 @@ class TaskMemory:
         name = details.get("task_id") or task_id_for(self.user_id, f"{action} {target}".strip(), version)
         task = self._tasks.get(name)
         if task is None:
-            self._forget_ended()
+            _forget_ended(self._tasks)
             task = self._tasks[name] = Task(name, title, details.get("classification") or self.options.classification)
         await self._record(task, self._event("start", "assistant", details.get("content") or title, moment))
         return task
-
-    def _forget_ended(self) -> None:
-        ended = [name for name, task in self._tasks.items() if task.closed]
-        for name in ended[: max(0, len(self._tasks) - _TASKS)]:
-            del self._tasks[name]
 
     async def _record(
         self,
@@ -319,6 +314,12 @@ class TaskMemory:
         if content.strip():
             await self._record(task, self._event("message", "user", content, moment))
         await self._journal.close(task, moment, succeeded)
+
+
+def _forget_ended(tasks: dict[str, Task]) -> None:
+    ended = [name for name, task in tasks.items() if task.closed]
+    for name in ended[: max(0, len(tasks) - _TASKS)]:
+        del tasks[name]
 
 
 async def _recall(tasks: TaskMemory, query: str, limit: int, narrowing: Narrowing) -> TaskRecall:
