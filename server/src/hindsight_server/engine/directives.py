@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -45,6 +46,7 @@ class Directives:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._changing = asyncio.Lock()  # what a patch leaves is read before it is written
 
     async def create(self, bank_id: str, given: DirectiveInput) -> Directive:
         """Add a directive; the bank is made when it is not there. Raises InvalidInput."""
@@ -57,9 +59,10 @@ class Directives:
 
     async def update(self, bank_id: str, directive_id: str, given: DirectiveInput) -> Directive:
         """Change a directive. Raises NotFound, InvalidInput."""
-        held = await self._store.directive(bank_id, directive_id)
-        changed = replace(_changed(held, given), updated_at=self._clock.now())
-        await self._store.save_directive(bank_id, changed, changed.updated_at)
+        async with self._changing:
+            held = await self._store.directive(bank_id, directive_id)
+            changed = replace(_changed(held, given), updated_at=self._clock.now())
+            await self._store.save_directive(bank_id, changed, changed.updated_at)
         return changed
 
     async def get(self, bank_id: str, directive_id: str) -> Directive:
@@ -68,7 +71,9 @@ class Directives:
 
     async def delete(self, bank_id: str, directive_id: str) -> None:
         """Raises NotFound."""
-        if not await self._store.delete_directive(bank_id, directive_id):
+        async with self._changing:
+            deleted = await self._store.delete_directive(bank_id, directive_id)
+        if not deleted:
             raise NotFound(f"Directive '{directive_id}' not found.")
 
     async def list(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from hindsight_server.adapters.embed.hashing import HashingEmbedder
 from hindsight_server.adapters.text import Analyzer
 from hindsight_server.domain.errors import Conflict, InvalidInput, NotFound
 from hindsight_server.domain.tags import TagLeaf, TagsMatch
+from hindsight_server.engine.directives import DirectiveInput, Directives
 from hindsight_server.engine.knowledge import KnowledgeBase, NodeMove, SeenNode, default_page_input, page_type
 from hindsight_server.engine.mental_models.refresher import Refresher
 from hindsight_server.engine.mental_models.search import PageSearch
@@ -226,3 +229,21 @@ async def test_a_page_says_nothing_from_outside_of_the_scope_that_it_is_given(
     await pages.refresh(full=True)
     assert await pages.words() == ""
     assert (await pages.get()).index.terms == {}
+
+
+async def test_patches_at_one_time_are_all_kept(pages: Pages) -> None:
+    await pages.make()
+    for budget in ("low", "high"):
+        patches = [MentalModelPatch(trigger=one) for one in ({"keep_trace": budget == "low"}, {"budget": budget})]
+        await asyncio.gather(*(pages.models.update(BANK, "tea", patch) for patch in patches))
+        trigger = (await pages.get()).trigger
+        assert (trigger.keep_trace, trigger.budget) == (budget == "low", budget)
+    rules = Directives(pages.store, pages.clock)
+    made = (await rules.create(BANK, DirectiveInput(name="n", content="c"))).directive_id
+    given = (DirectiveInput(name="N"), DirectiveInput(content="C"))
+    await asyncio.gather(*(rules.update(BANK, made, one) for one in given))
+    held = await rules.get(BANK, made)
+    assert (held.name, held.content) == ("N", "C")
+    await asyncio.gather(rules.update(BANK, made, given[0]), rules.delete(BANK, made))
+    with pytest.raises(NotFound):
+        await rules.get(BANK, made)

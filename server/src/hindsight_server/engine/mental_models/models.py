@@ -65,6 +65,7 @@ class MentalModels:
         self._refresher = refresher
         self._clock = clock
         self._on_job = on_job
+        self._changing = asyncio.Lock()  # what a patch of a trigger leaves is read before it is written
 
     async def create(self, bank_id: str, wanted: MentalModelInput) -> tuple[SeenModel, Operation]:
         """Make a mental model and queue its first refresh. An unknown bank is created.
@@ -132,6 +133,20 @@ class MentalModels:
             Conflict: the name of a page is taken in its folder.
             NotFound: there is no such model, or no such folder.
         """
+        async with self._changing:
+            before, model, is_rescoped = await self._changed(bank_id, mental_model_id, patch)
+        if (model.name, model.source_query) != (before.name, before.source_query):
+            named = MentalModelChange(index=await self._index(model), indexed=model.content.text)
+            model = await self._store.change_mental_model(bank_id, mental_model_id, named, model.updated_at)
+        refresh = None
+        if model.source_query != before.source_query or is_rescoped:
+            refresh = await self._queue(model, full=True)
+        return await self._seen(model), refresh
+
+    async def _changed(
+        self, bank_id: str, mental_model_id: str, patch: MentalModelPatch
+    ) -> tuple[MentalModel, MentalModel, bool]:
+        """A model before and after a change, and whether that has it written from other memories."""
         before = await self._store.get_mental_model(bank_id, mental_model_id)
         trigger = None
         if patch.trigger is not None:
@@ -148,20 +163,13 @@ class MentalModels:
             moves=patch.moves,
             parent_id=patch.parent_id,
         )
-        now = self._clock.now()
         is_rescoped = _rescopes(before, change)
         change = replace(change, unseen=is_rescoped)
         if is_rescoped and not await self._stays_within(before, change):
             # A refresh that runs is begun again by that, too.
             change = replace(change, clear=True, index=await self._refresher.index(before, ""))
-        model = await self._store.change_mental_model(bank_id, mental_model_id, change, now)
-        if (model.name, model.source_query) != (before.name, before.source_query):
-            named = MentalModelChange(index=await self._index(model), indexed=model.content.text)
-            model = await self._store.change_mental_model(bank_id, mental_model_id, named, now)
-        refresh = None
-        if model.source_query != before.source_query or is_rescoped:
-            refresh = await self._queue(model, full=True)
-        return await self._seen(model), refresh
+        model = await self._store.change_mental_model(bank_id, mental_model_id, change, self._clock.now())
+        return before, model, is_rescoped
 
     async def delete(self, bank_id: str, mental_model_id: str) -> None:
         """Delete it with its history; a knowledge page goes with its model."""
