@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from hindsight_server.engine.attachments.keeper import BlobKeeper
 from hindsight_server.engine.defence import Defender, NoDefence
 from hindsight_server.engine.language import CallAbout, LanguageModel
 from hindsight_server.engine.language.prompts import data_block, prompt
+from hindsight_server.engine.together import together
 from hindsight_server.ports.llm import Image, Message
 from hindsight_server.ports.parser import FileParser, SourceFile
 from hindsight_server.ports.records import Bank
@@ -112,7 +112,7 @@ class AttachmentReader:
             return checked
         readings = {name: text for name, text in (earlier or {}).items() if name in wanted}
         new = [place for name, place in wanted.items() if name not in readings]
-        made = await asyncio.gather(*(self._reading(checked, known, place, about) for place in new))
+        made = await together(self._reading(checked, known, place, about) for place in new)
         readings |= {place.attachment_id: text for place, text in zip(new, made, strict=True)}
         content = filled(checked.item.content, readings)
         read = replace(checked, item=replace(checked.item, content=content), uploads={})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections import Counter
@@ -21,6 +20,7 @@ from hindsight_server.engine.reflect.searches import Found, Searches
 from hindsight_server.engine.reflect.talk import Talk
 from hindsight_server.engine.reflect.types import ToolCall
 from hindsight_server.engine.reflect.writer import NO_ANSWER, Draft, Writer
+from hindsight_server.engine.together import together
 from hindsight_server.ports.llm import Message, Tool, ToolRequest
 
 _MOST_CALLS = 8  # of one turn; the others are not carried out
@@ -131,8 +131,8 @@ class AgentLoop:
         self._state.usable = self._state.bad_arguments = False
         self._talk.add_turn(said.message)
         alone = len(said.requests) == 1
-        outcomes = await asyncio.gather(
-            *(self._outcome(turn, number, asked, alone=alone) for number, asked in enumerate(said.requests))
+        outcomes = await together(
+            self._outcome(turn, number, asked, alone=alone) for number, asked in enumerate(said.requests)
         )
         for asked, outcome in zip(said.requests, outcomes, strict=True):
             if isinstance(outcome, Draft):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,14 +20,15 @@ from hindsight_server.engine.reflect.evidence import (
 )
 from hindsight_server.engine.reflect.instructions import Instructions
 from hindsight_server.engine.reflect.metered import MeteredModel
+from hindsight_server.engine.together import together
 from hindsight_server.ports.llm import Message, Schema
 
 _log = logging.getLogger(__name__)
 
 NO_ANSWER = "The model gave an empty answer. Ask again; if it happens often, another model will do better."
 _CUT_OFF = (
-    "The model's answer was cut off by its limit of tokens. Raise HINDSIGHT_API_REFLECT_LLM_MAX_TOKENS where it is set, "
-    "or use a model that may write more."
+    "The model's answer was cut off by its limit of tokens. Raise HINDSIGHT_API_REFLECT_LLM_MAX_TOKENS where it is "
+    "set, or use a model that may write more."
 )
 _SHARE = 0.7  # of the context that evidence may take; the rest is for instructions, the question and the answer
 _FEWEST_TOKENS = 1000  # a part that is still too long for the model at this size is the model's own failure
@@ -116,7 +116,7 @@ class Writer:
     async def _written(self, evidence: str, most: int) -> str:
         while self.count_tokens(evidence) > most:
             parts = list(_parts(evidence, most, self.count_tokens))
-            notes = await asyncio.gather(*(self._notes(number, part) for number, part in enumerate(parts, 1)))
+            notes = await together(self._notes(number, part) for number, part in enumerate(parts, 1))
             shorter = "\n".join(notes)
             if self.count_tokens(shorter) >= self.count_tokens(evidence):
                 raise ReflectFailed("The evidence is too long for the model, and its notes do not make it shorter.")

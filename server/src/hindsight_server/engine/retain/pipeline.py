@@ -16,6 +16,7 @@ from hindsight_server.engine.language import CallAbout
 from hindsight_server.engine.retain.extracting import Extracting, Prepared, Read
 from hindsight_server.engine.retain.outcome import added, result_of
 from hindsight_server.engine.retain.prepare import Extracted, Part
+from hindsight_server.engine.together import first_of
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.records import Operation, RetainWrite
 from hindsight_server.ports.store import Store
@@ -60,8 +61,7 @@ class Pipeline:
                 tasks.create_task(self._read_all(operation, list(documents.values()), outage))
                 storing = tasks.create_task(self._store_all(progress))
         except ExceptionGroup as group:
-            # Who runs the job tells failures apart by their types; the others came of the first.
-            raise _first_of(group) from None
+            raise first_of(group) from None
         if self._stale:
             raise StaleDocument("Documents changed while they were being extracted.")
         result = storing.result()
@@ -140,11 +140,6 @@ class Pipeline:
                 goes_on=goes_on,
             )
         )
-
-
-def _first_of(group: ExceptionGroup) -> Exception:
-    first: Exception = group.exceptions[0]
-    return _first_of(first) if isinstance(first, ExceptionGroup) else first
 
 
 class _Progress:
