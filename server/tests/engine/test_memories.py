@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 
 import pytest
@@ -99,6 +100,15 @@ async def test_a_fact_never_ends_before_it_starts(engine: Engine, fact: Fact) ->
             await engine.memories.update("b", fact.fact_id, wrong)
     moved = await engine.memories.update("b", fact.fact_id, MemoryPatch(occurred_start="2025-01-01", occurred_end=""))
     assert moved.occurred_end is None
+
+
+async def test_a_new_text_and_a_new_date_at_one_time_are_both_kept(engine: Engine, fact: Fact) -> None:
+    for day in ("2024-05-01", "2024-05-02"):
+        patches = (MemoryPatch(text=f"zebra of {day}"), MemoryPatch(mentioned_at=day))
+        await asyncio.gather(*(engine.memories.update("b", fact.fact_id, one) for one in patches))
+        held = await engine.memories.get("b", fact.fact_id)
+        assert held.mentioned_at is not None
+        assert (held.text, held.mentioned_at.date().isoformat()) == (f"zebra of {day}", day)
 
 
 async def test_the_reason_of_an_invalidation_is_told_until_it_is_taken_back(engine: Engine, fact: Fact) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -92,6 +93,7 @@ class Memories:
         self._store = store
         self._indexer = indexer
         self._clock = clock
+        self._changing = asyncio.Lock()  # a change of the date alone is written together with the text as it was read
 
     async def list(self, bank_id: str, wanted: FactFilter, limit: int = 100, offset: int = 0) -> Page[Fact]:
         """Most recently mentioned first. Raises InvalidInput for an unknown type or state."""
@@ -117,6 +119,12 @@ class Memories:
         """
         if patch == MemoryPatch(resolve_entities=patch.resolve_entities, reason=patch.reason):
             raise InvalidInput("Nothing to change was given; set 'text', 'state' or another field.", field="text")
+        async with self._changing:
+            changed = await self._changed(bank_id, fact_id, patch)
+        await self._on_change(bank_id)
+        return changed
+
+    async def _changed(self, bank_id: str, fact_id: str, patch: MemoryPatch) -> Fact:
         fact = await self._store.get_fact(bank_id, fact_id)
         if fact.fact_type is FactType.OBSERVATION:
             raise InvalidInput("Observations are derived; correct the memories they rest on.", field="memory_id")
@@ -127,12 +135,9 @@ class Memories:
         allowed = await self._defender.edited(bank_id, fact, asked)
         change = await self._reindexed(fact, allowed)
         if change.text is None:
-            changed = await self._store.update_fact(bank_id, fact_id, change, self._clock.now())
-        else:
-            async with forgetting(self._on_forget, bank_id):
-                changed = await self._store.update_fact(bank_id, fact_id, change, self._clock.now())
-        await self._on_change(bank_id)
-        return changed
+            return await self._store.update_fact(bank_id, fact_id, change, self._clock.now())
+        async with forgetting(self._on_forget, bank_id):
+            return await self._store.update_fact(bank_id, fact_id, change, self._clock.now())
 
     async def clear(self, bank_id: str, fact_type: str | None = None) -> int:
         """Delete all facts (of one type); the number deleted. Documents stay."""
