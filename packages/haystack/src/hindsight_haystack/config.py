@@ -25,6 +25,7 @@ __all__ = [
     "HINDSIGHT_BANK_ID_ENV",
     "HindsightHaystackConfig",
     "configure",
+    "explain",
     "get_config",
     "reset_config",
 ]

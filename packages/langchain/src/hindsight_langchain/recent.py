@@ -24,6 +24,8 @@ class RecentMap(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """The entry, or ``None``."""
         with self._lock:
+            if key in self._held:
+                self._trim(key)
             return self._held.get(key)
 
     def get_or_make(self, key: K, make: Callable[[], V]) -> V:
