@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import __version__
 from .clients import AdapterPackage, lazy_client_class
 from .settings import AdapterConfig, ConfigHolder
 
@@ -12,7 +13,7 @@ __all__ = ["PACKAGE"]
 PACKAGE: AdapterPackage[AdapterConfig] = AdapterPackage(
     import_name="hindsight_adapter_core",
     framework="python",
-    version="0.1.0",
+    version=__version__,
     config=ConfigHolder("hindsight_adapter_core", AdapterConfig),
 )
 __getattr__: Any = lazy_client_class(__name__)

@@ -222,7 +222,8 @@ def _show_debug_log(logger: logging.Logger) -> None:
 class MemoryOptions:
     """The memory arguments of a tool set, as the user gave them; ``None`` means "not given".
 
-    The first eighteen fields are those that dumps hold. No field ever holds a secret.
+    Dumps hold the first eighteen fields, and of the others, ``delivery`` excepted, those that were given. No field
+    holds a key; a password in an address is in no ``repr`` and no dump.
 
     Attributes:
         bank_id: the memory bank; ``None`` when it is chosen per call.
