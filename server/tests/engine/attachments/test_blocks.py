@@ -88,6 +88,9 @@ def test_line_breaks_in_base64_are_fine() -> None:
     held = block(b"x" * 300)
     held["source"]["data"] = "\n".join(held["source"]["data"][at : at + 76] for at in range(0, 400, 76))
     assert read_blocks([held], "content", LIMITS).attachments[0].byte_size == 300
+    held = block(b"x" * LIMITS.bytes_each)
+    held["source"]["data"] = "\r\n".join(held["source"]["data"])  # they don't count as bytes
+    assert read_blocks([held], "content", LIMITS).attachments[0].byte_size == LIMITS.bytes_each
 
 
 def test_a_text_can_not_point_at_an_attachment() -> None:

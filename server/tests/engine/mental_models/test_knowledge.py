@@ -238,6 +238,10 @@ async def test_patches_at_one_time_are_all_kept(pages: Pages) -> None:
         await asyncio.gather(*(pages.models.update(BANK, "tea", patch) for patch in patches))
         trigger = (await pages.get()).trigger
         assert (trigger.keep_trace, trigger.budget) == (budget == "low", budget)
+    folder, into = [(await pages.knowledge.add_folder(BANK, name)).node.node_id for name in ("a", "b")]
+    moves = (NodeMove(name="A"), NodeMove(parent_id=into, moves=True))
+    await asyncio.gather(*(pages.knowledge.update(BANK, folder, one) for one in moves))
+    assert names(await pages.knowledge.tree(BANK)) == [["b", ["A"]]]
     rules = Directives(pages.store, pages.clock)
     made = (await rules.create(BANK, DirectiveInput(name="n", content="c"))).directive_id
     given = (DirectiveInput(name="N"), DirectiveInput(content="C"))

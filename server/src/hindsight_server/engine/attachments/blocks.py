@@ -14,7 +14,6 @@ from hindsight_server.domain.attachments import ID_DIGITS, MEDIA_TYPE, Attachmen
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.domain.text import clean_text
 
-_SPACE = re.compile(r"\s+")
 _LONGEST_NAME = 255
 
 
@@ -116,10 +115,11 @@ def _decoded(value: object, place: str, most: int) -> bytes:
         raise InvalidInput(f"{place} is empty; it must hold the bytes in base64.", field=place)
     if value.startswith("data:"):
         raise InvalidInput(f"{place} must be base64 alone: leave out 'data:...;base64,'.", field=place)
-    if len(value) // 4 * 3 > most + 1024:
+    digits = "".join(value.split())
+    if len(digits) // 4 * 3 > most + 2:
         raise _too_large(place, most)
     try:
-        data = base64.b64decode(_SPACE.sub("", value), validate=True)
+        data = base64.b64decode(digits, validate=True)
     except (binascii.Error, ValueError):
         raise InvalidInput(f"{place} is not base64.", field=place) from None
     if len(data) > most:

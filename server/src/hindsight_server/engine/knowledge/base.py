@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -73,6 +74,7 @@ class KnowledgeBase:
         self._models = models
         self._search = search
         self._clock = clock
+        self._changing = asyncio.Lock()  # name and place are written together, as far as they are not given as read
 
     async def tree(self, bank_id: str, tags: TagFilter | None = None) -> tuple[SeenNode, ...]:
         """Folders and pages; with a filter only the pages whose tags pass, and the folders that hold one."""
@@ -131,6 +133,10 @@ class KnowledgeBase:
 
     async def update(self, bank_id: str, node_id: str, wanted: NodeMove) -> SeenNode:
         """Name, move, or set a page's options. Raises NotFound, InvalidInput, Conflict."""
+        async with self._changing:
+            return await self._updated(bank_id, node_id, wanted)
+
+    async def _updated(self, bank_id: str, node_id: str, wanted: NodeMove) -> SeenNode:
         node = await self._get(bank_id, node_id)
         if node.kind == "folder" and wanted.page is not None:
             raise InvalidInput("A folder has no source_query, tags, max_tokens or trigger.", field="source_query")
@@ -141,7 +147,8 @@ class KnowledgeBase:
                 await self._store.change_knowledge_node(bank_id, node_id, name, parent_id, self._clock.now())
             return SeenNode(await self._get(bank_id, node_id), None)
         # In one write: a page that could not take its other values would have moved all the same.
-        patch = replace(wanted.page or MentalModelPatch(), name=name, moves=wanted.moves, parent_id=wanted.parent_id)
+        given = None if wanted.name is None else name
+        patch = replace(wanted.page or MentalModelPatch(), name=given, moves=wanted.moves, parent_id=wanted.parent_id)
         seen, _ = await self._models.update(bank_id, node_id, patch)
         return SeenNode(await self._get(bank_id, node_id), seen)
 
