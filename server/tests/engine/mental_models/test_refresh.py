@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hindsight_server.domain.errors import Conflict, InvalidInput, ModelRefused,
 from hindsight_server.engine.mental_models.types import MentalModelInput, MentalModelPatch
 from hindsight_server.engine.retain import ItemInput
 from hindsight_server.ports.llm import ChatReply
+from hindsight_server.ports.mental_models import MentalModel
 from hindsight_server.testing.scripted_model import tool_call
 
 from .conftest import BANK, Brain, Pages, cut_off, edit
@@ -377,6 +379,22 @@ async def test_a_schedule_refreshes_what_is_behind_once_a_time(pages: Pages, bra
     (queued,) = await pages.refreshes.tick()
     assert queued.payload == {"mental_model_id": "tea", "full": False}
     assert await pages.refreshes.tick() == []
+
+
+async def test_a_model_that_can_not_be_looked_at_keeps_no_other_from_its_schedule(
+    pages: Pages, brain: Brain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await written(pages, brain, refresh_cron="0 3 * * *")
+    await pages.say("Ann: I drink rooibos now.")
+    pages.clock.forward(86_400)
+    (model,) = await pages.store.scheduled_mental_models()
+
+    async def scheduled() -> list[MentalModel]:
+        return [replace(model, bank_id="deleted meanwhile"), model]
+
+    monkeypatch.setattr(pages.store, "scheduled_mental_models", scheduled)
+    (queued,) = await pages.refreshes.tick()
+    assert queued.bank_id == BANK
 
 
 async def test_a_full_schedule_writes_a_delta_page_anew(pages: Pages, brain: Brain) -> None:

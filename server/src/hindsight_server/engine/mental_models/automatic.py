@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
+from hindsight_server.domain.errors import HindsightServerError
 from hindsight_server.domain.ids import new_id
 from hindsight_server.engine import config as settings
 from hindsight_server.engine.mental_models.schedule import next_time
@@ -14,6 +16,7 @@ from hindsight_server.ports.mental_models import REFRESH, MentalModel, MentalMod
 from hindsight_server.ports.records import Operation
 from hindsight_server.ports.store import Store
 
+_log = logging.getLogger(__name__)
 _MINIMUM = "mental_model_min_refresh_interval_seconds"
 
 
@@ -40,20 +43,31 @@ class AutomaticRefreshes:
         now = self._clock.now()
         queued: list[Operation] = []
         for model in await self._store.scheduled_mental_models():
-            trigger = model.trigger
-            since = max(filter(None, (model.created_at, model.last_refreshed_at, model.scheduled_at)))
-            full_since = max(filter(None, (model.created_at, model.last_full_refreshed_at, model.full_scheduled_at)))
-            is_due = _is_due(trigger.refresh_cron, since, now)
-            is_full_due = _is_due(trigger.full_refresh_cron, full_since, now)
-            if not is_due and not is_full_due:
-                continue
-            if await self._behind(model.bank_id, [model]):
-                queued.append(await self.queue(model, full=is_full_due))
-            # A tick that finds nothing new is over: what comes later waits for the next one.
-            change = MentalModelChange(
-                scheduled_at=now if is_due else None, full_scheduled_at=now if is_full_due else None
-            )
-            await self._store.change_mental_model(model.bank_id, model.mental_model_id, change, model.updated_at)
+            try:
+                queued += await self._due(model, now)
+            except HindsightServerError as problem:  # deleted meanwhile, or tags that can't be compared
+                _log.warning(
+                    "the schedule of mental model %r of bank %r could not be looked at: %s",
+                    model.mental_model_id,
+                    model.bank_id,
+                    problem,
+                )
+        return queued
+
+    async def _due(self, model: MentalModel, now: datetime) -> list[Operation]:
+        """The refresh of a model whose schedule has come due, when there is anything new for it."""
+        trigger = model.trigger
+        since = max(filter(None, (model.created_at, model.last_refreshed_at, model.scheduled_at)))
+        full_since = max(filter(None, (model.created_at, model.last_full_refreshed_at, model.full_scheduled_at)))
+        is_due = _is_due(trigger.refresh_cron, since, now)
+        is_full_due = _is_due(trigger.full_refresh_cron, full_since, now)
+        if not is_due and not is_full_due:
+            return []
+        behind = await self._behind(model.bank_id, [model])
+        queued = [await self.queue(one, full=is_full_due) for one in behind]
+        # A tick that finds nothing new is over: what comes later waits for the next one.
+        change = MentalModelChange(scheduled_at=now if is_due else None, full_scheduled_at=now if is_full_due else None)
+        await self._store.change_mental_model(model.bank_id, model.mental_model_id, change, model.updated_at)
         return queued
 
     async def queue(self, model: MentalModel, *, full: bool = False) -> Operation:
