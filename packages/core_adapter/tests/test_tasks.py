@@ -11,6 +11,7 @@ from core_subject import PACKAGE
 
 from hindsight_adapter_core import (
     Deadlines,
+    DeliveryFullError,
     DeliveryOptions,
     MemoryOperations,
     MemoryOptions,
@@ -383,6 +384,19 @@ class TestCollecting:
         tasks.end(task, succeeded=True)
         assert tasks.flush() == 0
         assert len(server.texts("b")) == 3
+
+    def test_an_event_that_found_no_room_may_be_offered_again(self, server: FakeHindsight) -> None:
+        delivery = DeliveryOptions(max_items=1, put_seconds=0)
+        options = MemoryOptions(bank_id="b", hindsight_api_url=server.url, delivery=delivery)
+        tasks = memory_of(open_memory(PACKAGE, options), background=True)
+        server.delay("retain", 0.5)
+        task = tasks.start("deploy", "flask")
+        with pytest.raises(DeliveryFullError):
+            tasks.tool_success(task, "flask runs on port 8001")
+        assert tasks.flush() == 0
+        assert tasks.tool_success(task, "flask runs on port 8001") == "queued"
+        assert tasks.flush() == 0
+        assert server.texts("b") == ["deploy flask", "flask runs on port 8001"]
 
     def test_classes(self, server: FakeHindsight, operations: MemoryOperations) -> None:
         tasks = memory_of(operations, classification="P3")

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Literal, TypeVar
 
 from ..calls import RetainCall
-from ..errors import HindsightError, OperationError
+from ..errors import DeliveryFullError, HindsightError, OperationError
 from ..operations import MemoryOperations
 from ..requests import Requests
 from ..turns import operation_id_for
@@ -135,7 +135,13 @@ class TaskJournal:
             "content_hash": digest,
             "confidence": f"{confidence_of(event.kind, event.role, event.content):g}",
         }
-        return await self._deliver(self._call(task, event, classification, metadata, digest))
+        try:
+            return await self._deliver(self._call(task, event, classification, metadata, digest))
+        except DeliveryFullError:
+            # Not taken: the same words may be offered again, and are no repetition then.
+            task.hashes.discard(digest)
+            task.events.remove(event)
+            raise
 
     async def _close(self, task: Task, at: datetime, succeeded: bool | None) -> None:
         if succeeded is None:
