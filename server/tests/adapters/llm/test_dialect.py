@@ -48,6 +48,13 @@ async def test_a_refused_format_is_left_out_and_remembered(refused: set[str], tr
     assert '"city"' in server.questions[-1].text
 
 
+async def test_an_answer_that_failed_once_changes_no_later_question() -> None:
+    script: list[Reply] = [Fail(400, message="Failed to generate JSON.", code="json_validate_failed"), {}, {}]
+    with ModelServer(script) as server:
+        await chat(server, *(ChatRequest(messages=ASKED, schema=place()) for _ in range(2)))
+    assert [kind(question) for question in server.questions] == ["json_schema", "json_object", "json_schema"]
+
+
 async def test_one_odd_schema_does_not_change_how_others_are_asked_for() -> None:
     def answer(question: Question) -> Reply:
         odd = kind(question) == "json_schema" and "odd" in str(question.schema)

@@ -23,6 +23,8 @@ from hindsight_server.domain.errors import (
 _MISUNDERSTOOD = frozenset({400, 415, 422, 501})
 # llama.cpp answers 500 to what it was not started for: pictures, tools.
 _UNSUPPORTED = re.compile(r"not supported|unsupported|requires --", re.IGNORECASE)
+# Groq's codes for a question that was understood: what the model wrote did not follow it this time.
+FAILED_ANSWERS = frozenset({"json_validate_failed", "tool_use_failed"})
 _LATER = frozenset({408, 409, 425, 429, 529})
 _TOO_LONG = re.compile(
     r"context.{0,3}(length|size|window|limit)|maximum context|prompt is too long|too many (input )?tokens|"

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from hindsight_server.adapters.llm.dialect import Dialect, simpler
 from hindsight_server.adapters.llm.endpoint import Endpoint, quiet_libraries
-from hindsight_server.adapters.llm.failures import error_text, failure, late, misunderstood, unreachable
+from hindsight_server.adapters.llm.failures import (
+    FAILED_ANSWERS,
+    error_code,
+    error_text,
+    failure,
+    late,
+    misunderstood,
+    unreachable,
+)
 from hindsight_server.adapters.llm.library import LibraryProvider
 from hindsight_server.adapters.llm.openai_wire import read_reply, request_body
 from hindsight_server.adapters.llm.wire import as_mapping, decoded
@@ -40,15 +48,17 @@ class OpenAiProvider(LibraryProvider["openai.AsyncOpenAI"]):
 
     async def _ask(self, client: openai.AsyncOpenAI, request: ChatRequest) -> ChatReply:
         """Put the question, in a simpler manner each time it is not understood."""
-        manner, first = self._dialect.manner(request), None
+        manner, first, learns = self._dialect.manner(request), None, True
         for _ in range(_MOST_TRIES):
             status, headers, body = await self._post(client, request_body(self.model, request, manner), request)
             if status < 300:
                 reply = self._read(body)
-                self._dialect.understood(request, manner)
+                if learns:
+                    self._dialect.understood(request, manner)
                 return reply
             error = failure(self._endpoint, status, headers, body)
             first = first or error
+            learns = learns and error_code(body) not in FAILED_ANSWERS
             if not misunderstood(status, body) or isinstance(error, QuestionTooLong):
                 raise error
             following = simpler(request, manner, error_text(body))
