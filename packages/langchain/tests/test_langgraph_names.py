@@ -325,7 +325,7 @@ assert "Failed to search memory" in h.HindsightRetriever(bank_id="a").invoke("x"
 try:
     h.HindsightMiddleware
 except ImportError as error:
-    assert "pip install hindsight-langchain[langchain]" in str(error)
+    assert "pip install 'langchain>=1.1,<2'" in str(error)
 else:
     raise AssertionError
 """,
