@@ -136,7 +136,7 @@ def _read_latin(normal: str) -> NameForm:
 
 
 def _tokens(text: str) -> list[str]:
-    """Words without dots, apostrophes and accents, in their short writing; initials that follow each other are one."""
+    """Words without dots, apostrophes and accents, in their short writing."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", _MARKED_LATIN.sub(r"\1", unicodedata.normalize("NFD", text)))
     found: list[str] = []
