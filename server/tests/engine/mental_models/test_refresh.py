@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hindsight_server.domain import fuzzy_tags
 from hindsight_server.domain.errors import Conflict, InvalidInput, ModelRefused, ModelUnavailable, NotFound
 from hindsight_server.engine.mental_models.types import MentalModelInput, MentalModelPatch
 from hindsight_server.engine.retain import ItemInput
@@ -265,6 +266,24 @@ async def test_good_edits_are_done_beside_bad_ones_which_are_told(pages: Pages, 
     assert "rooibos" in await pages.words()
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [
+        [{"kind": "append", "section_id": "s1", "text": "She drinks rooibos."}],
+        [{"kind": ["append"], "facts": "1"}, "append", None],
+        [edit("append", 9, section_id="s1", text="And more.")] * 40,
+    ],
+)
+async def test_edits_that_are_none_take_no_others_along(pages: Pages, brain: Brain, bad: list[Any]) -> None:
+    await written(pages, brain)
+    await pages.say("Ann: I drink rooibos now.")
+    good = edit("append", 1, section_id="s1", text="She drinks rooibos now.")
+    brain.edits = {"edits": [good, *bad]}
+    run, _ = await pages.models.dry_run(BANK, "tea")
+    assert (run.outcome, len(run.applied or ()), len(run.skipped or ())) == ("content_written", 1, len(bad))
+    assert await pages.outcome() == ("content_written", None)
+
+
 async def test_a_failure_that_is_kept_quotes_nothing(pages: Pages, brain: Brain) -> None:
     """An entry of the history that stays after a deletion must not hold words of what was deleted."""
     await written(pages, brain)
@@ -395,6 +414,19 @@ async def test_a_model_that_can_not_be_looked_at_keeps_no_other_from_its_schedul
     monkeypatch.setattr(pages.store, "scheduled_mental_models", scheduled)
     (queued,) = await pages.refreshes.tick()
     assert queued.bank_id == BANK
+
+
+async def test_tags_that_can_not_be_compared_keep_no_other_model_from_its_refresh(
+    pages: Pages, brain: Brain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    similar = {"tag_groups": [{"tags": ["user:an"], "match": "any_strict", "resolve": "fuzzy"}]}
+    await pages.say("Ann: I drink green tea.", tags=["user:ann"])
+    for name, trigger in (("a", similar), ("b", {})):
+        await pages.make(mental_model_id=name, trigger={"refresh_after_consolidation": True, **trigger})
+    await pages.say("Ann: I drink rooibos now.", tags=["user:ann"])
+    monkeypatch.setattr(fuzzy_tags, "MOST_TAGS", 0)
+    (queued,) = await pages.refreshes.consolidated(BANK)
+    assert queued.payload == {"mental_model_id": "b", "full": False}
 
 
 async def test_a_full_schedule_writes_a_delta_page_anew(pages: Pages, brain: Brain) -> None:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from hindsight_server.domain.errors import HindsightServerError
+from hindsight_server.domain.errors import InvalidInput, NotFound
 from hindsight_server.domain.ids import new_id
 from hindsight_server.engine import config as settings
 from hindsight_server.engine.mental_models.schedule import next_time
@@ -45,13 +45,8 @@ class AutomaticRefreshes:
         for model in await self._store.scheduled_mental_models():
             try:
                 queued += await self._due(model, now)
-            except HindsightServerError as problem:  # deleted meanwhile, or tags that can't be compared
-                _log.warning(
-                    "the schedule of mental model %r of bank %r could not be looked at: %s",
-                    model.mental_model_id,
-                    model.bank_id,
-                    problem,
-                )
+            except NotFound as problem:  # deleted meanwhile; the others come due all the same
+                _log.info("the schedule of %s is over: %s", _named(model), problem)
         return queued
 
     async def _due(self, model: MentalModel, now: datetime) -> list[Operation]:
@@ -81,15 +76,19 @@ class AutomaticRefreshes:
 
     async def _behind(self, bank_id: str, models: Sequence[MentalModel]) -> list[MentalModel]:
         """Those in whose scope something was written that their last refresh, failed or not, has not seen."""
-        if not models:
-            return []
-        wanted = [
-            (max(model.seen_seq, model.failed_seq or 0), await memory_scope(self._store, model)) for model in models
-        ]
-        news = await self._store.scope_news(bank_id, wanted)
+        looked_at, wanted = [], []
+        for model in models:
+            try:
+                scope = await memory_scope(self._store, model)
+            except InvalidInput as problem:  # too many tags to find similar ones; the others are refreshed all the same
+                _log.warning("%s is not refreshed by itself: %s", _named(model), problem)
+                continue
+            looked_at.append(model)
+            wanted.append((max(model.seen_seq, model.failed_seq or 0), scope))
+        news = await self._store.scope_news(bank_id, wanted) if wanted else []
         return [
             model
-            for model, is_new in zip(models, news, strict=True)
+            for model, is_new in zip(looked_at, news, strict=True)
             if is_new or (model.cut_at is not None and model.failed_seq is None)
         ]
 
@@ -123,3 +122,7 @@ def _is_due(expression: str | None, since: datetime, now: datetime) -> bool:
         return False
     due = next_time(expression, since)
     return due is not None and due <= now
+
+
+def _named(model: MentalModel) -> str:
+    return f"mental model {model.mental_model_id!r} of bank {model.bank_id!r}"
