@@ -16,7 +16,9 @@ from hindsight_server.ports.analyzer import TextAnalyzer
 from hindsight_server.ports.llm import Message, Schema, Usage
 from hindsight_server.ports.mental_models import MentalModel
 
-_SCHEMA = Schema(name="page_edits", schema=EDITS_SCHEMA)
+# Each edit is checked by itself: one that falls short of the schema takes none of the others along.
+_ACCEPTED = {"type": "object", "required": ["edits"], "properties": {"edits": {"type": "array"}}}
+_SCHEMA = Schema(name="page_edits", schema=EDITS_SCHEMA, accepted=_ACCEPTED)
 _MARKS = re.compile(r"<(?=\s*/?\s*(?:question|page|memories)\b)", re.IGNORECASE)
 _HEADROOM = 1024  # tokens of an answer beside the words that it may write
 
