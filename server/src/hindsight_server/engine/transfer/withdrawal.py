@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -18,5 +19,9 @@ async def forgetting(on_forget: OnForget, bank_id: str) -> AsyncIterator[None]:
     """Around a write that takes words away. Before it, so that a crash can't leave an export that holds them; after it,
     so that one which was begun meanwhile is not kept either."""
     await on_forget(bank_id)
-    yield
+    try:
+        yield
+    except asyncio.CancelledError:
+        await on_forget(bank_id)  # a write that was begun is done, whether or not anybody waits for it
+        raise
     await on_forget(bank_id)
