@@ -83,6 +83,7 @@ class Documents:
 
     async def delete(self, bank_id: str, document_id: str) -> int:
         """Delete a document with its chunks and facts; the number of facts deleted."""
+        await self._store.get_document(bank_id, document_id)  # for nothing, no export is withdrawn
         async with forgetting(self._on_forget, bank_id):
             deleted = await self._store.delete_document(bank_id, document_id, self._clock.now())
         await self._on_change(bank_id)

@@ -156,8 +156,9 @@ class Memories:
                 that bear none of them.
         """
         write = _forget_write(bank_id, wanted)
-        if write.dry_run:
-            return await self._store.forget(write, self._clock.now())
+        found = await self._store.forget(replace(write, dry_run=True), self._clock.now())
+        if write.dry_run or not (found.facts or found.documents_changed or found.documents_deleted):
+            return found  # for nothing, no export is withdrawn
         async with forgetting(self._on_forget, bank_id):
             forgotten = await self._store.forget(write, self._clock.now())
         await self._on_change(bank_id)

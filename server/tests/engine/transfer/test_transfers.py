@@ -249,6 +249,17 @@ async def test_keys_can_not_be_guessed_and_expire(filled: Movers) -> None:
     assert await filled.transfers.sweep() == 1
 
 
+async def test_what_is_not_there_to_be_forgotten_takes_no_export_along(filled: Movers) -> None:
+    key = (await filled.done(await filled.transfers.export("b", ExportInput())))["storage_key"]
+    assert (await filled.engine.memories.forget("b", ForgetInput(ids=["nope"]))).missing == ("nope",)
+    with pytest.raises(NotFound):
+        await filled.engine.documents.delete("b", "nope")
+    (await filled.transfers.open_export(key))[0].close()
+    await filled.engine.documents.delete("b", "zh")
+    with pytest.raises(NotFound):
+        await filled.transfers.open_export(key)
+
+
 async def test_secrets_do_not_leave(filled: Movers) -> None:
     from hindsight_server.engine.transfer.transfers import without_secrets
     from hindsight_server.ports.records import BankChange

@@ -154,6 +154,7 @@ class KnowledgeBase:
 
     async def delete(self, bank_id: str, node_id: str) -> int:
         """Delete a node and all below it, pages with their mental models; how many nodes went. Raises NotFound."""
+        await self._get(bank_id, node_id)  # for nothing, no export is withdrawn
         async with forgetting(self._on_forget, bank_id):
             return await self._store.delete_knowledge_node(bank_id, node_id, self._clock.now())
 

@@ -173,6 +173,7 @@ class MentalModels:
 
     async def delete(self, bank_id: str, mental_model_id: str) -> None:
         """Delete it with its history; a knowledge page goes with its model."""
+        await self._store.get_mental_model(bank_id, mental_model_id)  # for nothing, no export is withdrawn
         async with forgetting(self._on_forget, bank_id):
             await self._store.delete_mental_model(bank_id, mental_model_id, self._clock.now())
 
