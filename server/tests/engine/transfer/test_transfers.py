@@ -260,6 +260,15 @@ async def test_what_is_not_there_to_be_forgotten_takes_no_export_along(filled: M
         await filled.transfers.open_export(key)
 
 
+async def test_of_two_restores_into_one_bank_the_second_is_not_tried_again(filled: Movers) -> None:
+    data = await filled.exported("b")
+    wanted = ImportInput(target_bank_id="copy")
+    asked = [await filled.transfers.import_archive("b", data, wanted) for _ in range(2)]
+    await filled.engine.jobs.run_until_idle()
+    ended = [await filled.engine.operations.status("b", one.operation_id) for one in asked]
+    assert sorted((one.status, one.attempts) for one in ended) == [("completed", 1), ("failed", 1)]
+
+
 async def test_secrets_do_not_leave(filled: Movers) -> None:
     from hindsight_server.engine.transfer.transfers import without_secrets
     from hindsight_server.ports.records import BankChange

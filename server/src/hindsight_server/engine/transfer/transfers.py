@@ -176,8 +176,15 @@ class Transfers:
 
     async def _take_in(self, job: Operation, key: str, target: str, wanted: ImportInput) -> Mapping[str, Any]:
         archive = await asyncio.to_thread(self._read, key)
-        async with self._bytes.keeping(archive, target, lambda: self._open(key)):
-            return await self._stored(job, archive, target, wanted)
+        try:
+            async with self._bytes.keeping(archive, target, lambda: self._open(key)):
+                return await self._stored(job, archive, target, wanted)
+        except Conflict as problem:
+            held = await self._store.get_operation(job.bank_id, job.operation_id)
+            if held is None or held.status != "processing":
+                raise
+            # The bank was filled meanwhile: that is so at the next try, too.
+            raise InvalidInput(str(problem), field="target_bank_id") from problem
 
     async def _stored(self, job: Operation, archive: Archive, target: str, wanted: ImportInput) -> Mapping[str, Any]:
         fresh = wanted.mode == "restore"
