@@ -75,3 +75,17 @@ async def test_an_unknown_bank_is_told_on_every_read_and_change(engine: Engine) 
         with pytest.raises(BankNotFound):
             await call
     assert (await engine.banks.list()).total == 0
+
+
+async def test_a_default_strategy_comes_with_its_strategies_or_after_them(engine: Engine) -> None:
+    gone = BankInput(config={"retain_default_strategy": "gone"})
+    with pytest.raises(InvalidInput, match="retain_default_strategy"):
+        await engine.banks.put("b", gone)
+    with pytest.raises(BankNotFound):
+        await engine.banks.get("b")
+    strategies = {"retain_strategies": {"small": {"retain_chunk_size": 500}}}
+    await engine.banks.put("b", BankInput(config=strategies | {"retain_default_strategy": "small"}))
+    for write in (engine.banks.put, engine.banks.patch):
+        with pytest.raises(InvalidInput, match="retain_default_strategy"):
+            await write("b", gone)
+        await write("b", BankInput(config={"retain_default_strategy": "small"}))

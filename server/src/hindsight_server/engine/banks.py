@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.domain.errors import BankNotFound, InvalidInput
 from hindsight_server.domain.text import clean_text
 from hindsight_server.engine import config as settings
 from hindsight_server.engine.retain.items import check_bank_id
@@ -111,10 +111,8 @@ class Banks:
 
     async def update_config(self, bank_id: str, updates: Mapping[str, Any]) -> BankConfig:
         """Merge settings into the bank's own; null resets one to its default. Raises BankNotFound, InvalidInput."""
-        changed = _cleaned(self.checked(updates))
         held = await self._store.get_bank(bank_id)
-        if "retain_default_strategy" in changed or "retain_strategies" in changed:
-            settings.check_default_strategy({**held.config, **changed})
+        changed = self._fitting(held, updates)
         return self._config(await self._store.save_bank(bank_id, _change(changed), self._clock.now()))
 
     async def reset_config(self, bank_id: str) -> BankConfig:
@@ -128,6 +126,13 @@ class Banks:
         """Settings with Python names and checked values. Raises InvalidInput."""
         return settings.checked_updates(updates, has_model="retain" in self._models)
 
+    def _fitting(self, held: Bank | None, updates: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings as they are stored, checked with those that the bank has."""
+        changed: dict[str, Any] = _cleaned(self.checked(updates))
+        if "retain_default_strategy" in changed or "retain_strategies" in changed:
+            settings.check_default_strategy({**(held.config if held else {}), **changed})
+        return changed
+
     def _config(self, bank: Bank) -> BankConfig:
         overrides = dict(bank.config)
         resolved = settings.resolve({**self._defaults, **overrides})
@@ -140,7 +145,11 @@ class Banks:
             if older is not None:
                 wanted.setdefault(_MISSION, older)
         name = clean_text(given.name).strip() if given.name is not None else None
-        change = _change(_cleaned(self.checked(wanted)), name=name or None)
+        try:
+            held = await self._store.get_bank(bank_id)
+        except BankNotFound:
+            held = None
+        change = _change(self._fitting(held, wanted), name=name or None)
         return await self._store.save_bank(bank_id, change, self._clock.now())
 
 
