@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,6 +86,37 @@ async def test_a_run_that_raises_closes_its_task_as_failed(server: FakeHindsight
     assert events == ["start", "tool_failure", "summary"]
     assert "the run failed" in server.texts("tasks")[1]
     assert not tasks.memory_of().open_tasks
+
+
+@pytest.mark.parametrize("end", ["cancelled", "on_event"])
+async def test_an_agent_does_not_work_on_when_its_caller_is_gone(server: FakeHindsight, end: str) -> None:
+    began, finished = asyncio.Event(), asyncio.Event()
+
+    async def wipe() -> str:
+        """Wipe the disk."""
+        began.set()
+        await asyncio.sleep(0.3)
+        finished.set()
+        return "wiped"
+
+    def on_event(event: Any) -> None:
+        if end == "on_event" and began.is_set():
+            raise RuntimeError("the browser is closed")
+
+    call = {"id": "call-wipe", "name": "wipe", "arguments": {}}
+    llm = ScriptedLLM(ChatMessage(role="assistant", content="", additional_kwargs={"tool_calls": [call]}), "Done.")
+    agent = FunctionAgent(tools=[FunctionTool.from_defaults(async_fn=wipe, name="wipe")], llm=llm)
+    tasks = HindsightTasks(bank_id="tasks", user_id="ann", hindsight_api_url=server.url)
+    run = asyncio.ensure_future(tasks.run(agent, "Wipe the disk of host-7.", on_event=on_event))
+    await asyncio.wait_for(began.wait(), 10)
+    if end == "cancelled":
+        run.cancel()
+    with pytest.raises((asyncio.CancelledError, RuntimeError)):
+        await run
+    asked = len(llm.prompts)
+    await asyncio.sleep(0.6)
+    assert len(llm.prompts) == asked
+    assert not finished.is_set()
 
 
 async def test_only_text_can_name_a_task(server: FakeHindsight) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hindsight_adapter_core import Deadlines, MemoryOptions, SettingsError, open_memory
-from hindsight_adapter_core.tasks import TaskMemory, TaskOptions, TaskRuns
+from hindsight_adapter_core.tasks import TaskMemory, TaskOptions, TaskRun, TaskRuns
 
 from ._client import PACKAGE
 
@@ -92,20 +92,28 @@ class HindsightTasks:
         run = await self._runs.abegin(user_msg, user_id=user_id, task_id=task_id)
         shown = f"{run.snapshot}\n\n{user_msg}" if run is not None and run.snapshot else user_msg
         try:
-            handler = agent.run(shown, **arguments)
-            async for event in handler.stream_events():
-                output = getattr(event, "tool_output", None)
-                if output is not None:
-                    await self._runs.atool(run, event.tool_name, str(output.content), failed=bool(output.is_error))
-                if on_event is not None:
-                    on_event(event)
-            result = await handler
+            result = await self._followed(run, agent.run(shown, **arguments), on_event)
         except Exception as error:
             await self._runs.atool(run, "agent", f"the run failed: {type(error).__name__}: {error}", failed=True)
             await self._runs.afinish(run, "", succeeded=False)
             raise
         await self._runs.afinish(run, str(result))
         return result
+
+    async def _followed(self, run: TaskRun | None, handler: Any, on_event: Callable[[Any], None] | None) -> Any:
+        """The agent's answer; what its tools say on the way is stored."""
+        try:
+            async for event in handler.stream_events():
+                output = getattr(event, "tool_output", None)
+                if output is not None:
+                    await self._runs.atool(run, event.tool_name, str(output.content), failed=bool(output.is_error))
+                if on_event is not None:
+                    on_event(event)
+            return await handler
+        except BaseException:
+            # The agent must not work on when the caller is cancelled, or on_event raises.
+            await handler.cancel_run()
+            raise
 
     def flush(self, timeout: float = 10.0) -> int:
         """Wait for events that are still queued; returns how many are left."""
