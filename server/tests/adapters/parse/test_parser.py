@@ -162,6 +162,11 @@ async def test_text_in_the_encodings_of_the_field(encoding: str) -> None:
     assert await read("notes.txt", "Zoë lives in Graz.".encode(encoding)) == "Zoë lives in Graz."
 
 
+@pytest.mark.parametrize("told", ["Die Größe ist 5.", "¿Ésta es?", "£5 for a naïve café", "Die größten Süßigkeiten"])
+async def test_western_text_is_not_taken_for_chinese(told: str) -> None:
+    assert await read("notes.txt", told.encode("cp1252")) == told
+
+
 async def test_json_and_markdown_stay_as_they_are() -> None:
     turns = json.dumps([{"role": "user", "content": "Ann moved to Oslo."}])
     assert await read("talk.json", turns.encode()) == turns

@@ -19,7 +19,9 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _LONGEST_CELL = 1 << 20
-_COMMON_SHARE = 0.9
+_COMMON_SHARE = 0.7
+_LAST_COMMON = 0xD7  # first byte of the last characters of level 1
+_SIDE_BY_SIDE = re.compile(r"[^\x00-\x7f]{2}")
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?([a-z0-9_-]+)""", re.IGNORECASE)
 
 
@@ -47,17 +49,19 @@ def decoded(data: bytes, declared: str | None = None) -> str:
 
 
 def _chinese(data: bytes) -> str | None:
-    """The text in GB18030, if nearly all of it beyond ASCII is of its common part, the pairs of bytes of GB 2312.
+    """The text in GB18030, if most of it beyond ASCII are common characters and signs of GB 2312, some side by side.
 
-    Texts of Western Europe are not: there one such byte mostly stands among letters of ASCII.
+    Texts of Western Europe are not: one such byte mostly stands among letters of ASCII, and where two do ("größe"),
+    they would be a rare character alone.
     """
     try:
         text = data.decode("gb18030")
     except UnicodeDecodeError:
         return None
     beyond = "".join(character for character in text if not character.isascii())
-    common = len(beyond.encode("gb2312", "ignore")) // 2
-    return text if common >= _COMMON_SHARE * len(beyond) else None
+    leads = beyond.encode("gb2312", "ignore")[::2]
+    common = sum(lead <= _LAST_COMMON for lead in leads)
+    return text if common >= _COMMON_SHARE * len(beyond) and _SIDE_BY_SIDE.search(text) else None
 
 
 def csv_text(data: bytes, separator: str | None) -> str:
