@@ -213,6 +213,11 @@ async def test_a_page_says_nothing_from_outside_of_the_scope_that_it_is_given(
     tea = await pages.say("Ann drinks oolong.", tags=["a"])
     brain.answer, brain.ids = "Ann drinks oolong.", [tea]
     await pages.make()
+    types = [{"fact_types": list(some)} for some in (("world", "experience"), ("experience", "world"))]
+    _, queued = await pages.models.update(BANK, "tea", MentalModelPatch(trigger=types[0]))
+    assert queued is not None
+    _, queued = await pages.models.update(BANK, "tea", MentalModelPatch(trigger=types[1]))
+    assert queued is None  # the same in another order is no other scope
     await pages.models.update(BANK, "tea", MentalModelPatch(tags=("a",)))
     assert await pages.words() == "Ann drinks oolong."  # all that it rests on is in the narrower scope
     await pages.run()

@@ -237,7 +237,7 @@ def _rescopes(before: MentalModel, change: MentalModelChange) -> bool:
     """Whether a change has the model written from other memories."""
 
     def scope(tags: tuple[str, ...], trigger: Trigger) -> tuple[Any, ...]:
-        return tags, trigger.tags_match, trigger.tag_groups, trigger.fact_types
+        return set(tags), trigger.tags_match, trigger.tag_groups, set(trigger.fact_types or ())
 
     after = before.tags if change.tags is None else change.tags
     return scope(before.tags, before.trigger) != scope(after, change.trigger or before.trigger)
