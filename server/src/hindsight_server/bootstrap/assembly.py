@@ -216,9 +216,8 @@ def _on_forget(transfers: Transfers, request_log: RequestLog, keeper: BlobKeeper
     """What ends with the words of a bank: its exports, logged questions, bytes of attachments, answers to webhooks."""
 
     async def forget(bank_id: str) -> None:
-        # A write of the store goes first: it waits for one that is under way, although whoever asked for that is gone.
-        await request_log.forget(bank_id)
         await transfers.withdraw(bank_id)
+        await request_log.forget(bank_id)
         await keeper.sweep(bank_id)
         await webhooks.forget(bank_id)
 

@@ -22,6 +22,7 @@ async def forgetting(on_forget: OnForget, bank_id: str) -> AsyncIterator[None]:
     try:
         yield
     except asyncio.CancelledError:
-        await on_forget(bank_id)  # a write that was begun is done, whether or not anybody waits for it
+        # A write that was begun is done within moments, whether or not anybody waits for it.
+        await on_forget(bank_id)
         raise
     await on_forget(bank_id)
