@@ -12,6 +12,7 @@ from hindsight_server.domain.errors import Conflict, InvalidInput, NotFound
 from hindsight_server.domain.tags import TagLeaf, TagsMatch
 from hindsight_server.engine.directives import DirectiveInput, Directives
 from hindsight_server.engine.knowledge import KnowledgeBase, NodeMove, SeenNode, default_page_input, page_type
+from hindsight_server.engine.memories import MemoryPatch
 from hindsight_server.engine.mental_models.refresher import Refresher
 from hindsight_server.engine.mental_models.search import PageSearch
 from hindsight_server.engine.mental_models.types import MentalModelPatch
@@ -256,3 +257,28 @@ async def test_patches_at_one_time_are_all_kept(pages: Pages) -> None:
     await asyncio.gather(rules.update(BANK, made, given[0]), rules.delete(BANK, made))
     with pytest.raises(NotFound):
         await rules.get(BANK, made)
+
+
+async def test_a_page_loses_what_is_retagged_out_of_its_scope(pages: Pages, brain: Brain) -> None:
+    tea = await pages.say("Ann drinks oolong.", tags=["a"], document_id="d")
+    brain.answer, brain.ids = "Ann drinks oolong.", [tea]
+    await pages.make(tags=("a",))
+    await pages.make(mental_model_id="whole", name="Whole")
+
+    async def words() -> list[str]:
+        return [await pages.words(one) for one in ("tea", "whole")]
+
+    kept = await words()
+    assert kept == ["Ann drinks oolong."] * 2
+    await pages.engine.memories.update(BANK, tea, MemoryPatch(tags=["a", "x"]))
+    await pages.engine.documents.update(BANK, "d", tags=["x", "a"])
+    assert (await words(), await pages.waiting()) == (kept, [])
+    await pages.engine.memories.update(BANK, tea, MemoryPatch(tags=["x"]))
+    assert (await words(), len(await pages.waiting())) == (["", kept[1]], 1)
+    await pages.run()
+    await pages.engine.memories.update(BANK, tea, MemoryPatch(tags=["a"]))
+    await pages.refresh(full=True)
+    assert await words() == kept
+    await pages.engine.documents.update(BANK, "d", tags=[])
+    await pages.run()
+    assert await words() == ["", kept[1]]

@@ -23,7 +23,7 @@ from hindsight_server.adapters.sqlite.scoping import rescope
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, to_json, to_micros
-from hindsight_server.adapters.sqlite.withdrawing import note_withdrawn
+from hindsight_server.adapters.sqlite.withdrawing import note_retagged, note_withdrawn
 from hindsight_server.domain.model import Fact, FactState
 from hindsight_server.ports.records import FLAG_PENDING, FactChange
 
@@ -55,7 +55,8 @@ def update_document(
             "now": session.now,
         },
     )
-    if tags is not None:
+    if change.tags is not None:
+        note_retagged(session, seqs, change.tags)
         connection.executemany(sql("facts.set_tags"), [(tags, bank_id, seq) for seq in seqs])
         add_label_tags(session, seqs)
     rescope(session, document_id, seqs)
@@ -96,6 +97,8 @@ def update_fact(connection: apsw.Connection, bank_id: str, fact_id: str, change:
     before, after = FactState(state), change.state or FactState(state)
     if change.text is not None or after is FactState.INVALIDATED:
         note_withdrawn(session, [seq], edited=True)
+    elif change.tags is not None:
+        note_retagged(session, [seq], change.tags)
     forget_what_rests_on(session, [seq])
     if before is not FactState.INVALIDATED:
         remove_postings(connection, bank_id, [(seq, _terms(session, seq))])

@@ -3,6 +3,8 @@
 Sections that may hold words of such a memory go, versions of the history that rest on it go, and a refresh is queued.
 A memory that is only written anew under its id (an observation that was refined) takes nothing away, unless another one
 is gone in the same transaction: then its new words may be there because of that one.
+
+A memory whose tags take it out of a page's scope is gone for that page.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, moment, to_json
 from hindsight_server.domain.ids import new_id
 from hindsight_server.domain.pages.text import Section, rendered, withdrawn
+from hindsight_server.domain.pages.trigger import scope_filter
 from hindsight_server.ports.mental_models import REFRESH, MentalModel, PageContent, PageIndex, refresh_payload
 from hindsight_server.ports.records import Operation
 
@@ -48,21 +51,54 @@ def _settle(session: BankSession) -> None:
         return
     gone = {fact_id: terms for fact_id, (terms, _) in noted.items()}
     _log(session, gone)
+    for model, versions in _resting(session, gone):
+        _take_out(session, model, versions, gone)
+
+
+def note_retagged(session: BankSession, seqs: Sequence[int], tags: Sequence[str]) -> None:
+    """Memories are about to get these tags: pages whose scope they leave by that lose what rests on them."""
+    connection, wanted = session.connection, {"bank_id": session.bank_id, "seqs": to_json(sorted(seqs))}
+    held = {
+        fact_id: ((from_json(terms) or {}).keys(), from_json(before))
+        for fact_id, terms, before in all_rows(connection, "mental_models.tagged", wanted)
+    }
+    lost: dict[str, None] = {}
+    for model, versions in _resting(session, held):
+        scope = scope_filter(model.tags, model.trigger)
+        if scope is None or scope.matches(tags):
+            continue
+        gone = {fact_id: terms for fact_id, (terms, before) in held.items() if scope.matches(before)}
+        if gone:
+            lost |= dict.fromkeys(gone)
+            _take_out(session, model, versions, gone)
+    if lost:
+        _log(session, lost)
+
+
+def _resting(session: BankSession, fact_ids: Iterable[str]) -> list[tuple[MentalModel, list[int]]]:
+    """Mental models of which a version rests on one of these memories, each with those versions."""
+    wanted = {"bank_id": session.bank_id, "fact_ids": to_json(list(fact_ids))}
     resting: dict[str, list[int]] = {}
-    for mental_model_id, version in all_rows(
-        connection, "mental_models.resting_on", {"bank_id": bank_id, "fact_ids": to_json(list(gone))}
-    ):
+    for mental_model_id, version in all_rows(session.connection, "mental_models.resting_on", wanted):
         resting.setdefault(mental_model_id, []).append(version)
-    for mental_model_id, versions in resting.items():
-        model = replace(get_model(connection, bank_id, mental_model_id), updated_at=moment(session.now))
-        for version in versions:
-            if version != model.version:
-                key = (bank_id, mental_model_id, version)
-                connection.execute(sql("mental_models.drop_history_version"), key)
-                connection.execute(sql("mental_models.drop_sources"), key)
-        if model.version in versions:
-            _cut(session, model, gone)
-            _queue(session, model)
+    return [
+        (replace(get_model(session.connection, session.bank_id, one), updated_at=moment(session.now)), versions)
+        for one, versions in resting.items()
+    ]
+
+
+def _take_out(
+    session: BankSession, model: MentalModel, versions: Sequence[int], gone: Mapping[str, Collection[str]]
+) -> None:
+    """Versions of the history go as a whole, sections of the page by themselves."""
+    for version in versions:
+        if version != model.version:
+            key = (session.bank_id, model.mental_model_id, version)
+            session.connection.execute(sql("mental_models.drop_history_version"), key)
+            session.connection.execute(sql("mental_models.drop_sources"), key)
+    if model.version in versions:
+        _cut(session, model, gone)
+        _queue(session, model)
 
 
 def _cut(session: BankSession, model: MentalModel, gone: Mapping[str, Collection[str]]) -> None:
