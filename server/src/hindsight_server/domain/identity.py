@@ -143,7 +143,9 @@ def _by_time(places: Sequence[TurnPlace]) -> list[int]:
 
 _OPENING = re.compile(r"(?:(?:well|so|oh|ah|hey|um|uh|hmm|anyway|actually|yeah|嗯|哦|啊|那个|对了)\s*[,，.!！…]+\s*)+")
 # Numbers with their signs; words, with those at the end of C++ and C#; comparisons; signs that say yes or no.
-_SIGNIFICANT = re.compile(r"[-+]?[$€£¥]?\d[\w.,:/%°$€£¥-]*|[^\W\d_]+(?:['._/@:\-+#]*\w+)*(?:[+#]+(?!\w))?|[<>=≠≤≥]+|[👍👎✓✔✅✗✘❌💔]")
+_SIGNIFICANT = re.compile(
+    r"[-+]?[$€£¥]?\d[\w.,:/%°$€£¥-]*|[^\W\d_]+(?:['._/@:\-+#]*\w+)*(?:[+#]+(?!\w))?|[<>=≠≤≥]+|[👍👎✓✔✅✗✘❌💔]"
+)
 # Begins with the capital, so that the search leaps from one to the next.
 _CAPITALISED = re.compile(r"[A-Z](?:(?<=[^\W_]\s.)|(?<=[^\W_][,;]\s.))\w*")
 
