@@ -20,7 +20,7 @@ _CHINESE = """
 謝謝|謝謝你|謝謝您|多謝|感謝|沒問題|沒事|沒關係|不客氣|辛苦了|對的|瞭解
 """
 _PHRASES = frozenset(phrase for text in (_ENGLISH, _CHINESE) for line in text.split("\n") for phrase in line.split("|"))
-_LAUGHTER = re.compile(r"(?:a?(?:ha){2,}h?|(?:he){2,}|哈+|呵+|嘿{2,}|嘻+|2{2,}3{3,}|233+)")
+_LAUGHTER = re.compile(r"(?:a?(?:ha){2,}h?|(?:he){2,}|哈+|呵+|嘿{2,}|嘻+|2+3{3,})")
 _WORD = re.compile(r"[^\W_]")
 _BETWEEN = re.compile(r"[^\w\s']+|_+")
 

@@ -39,7 +39,7 @@ _PHRASES = sorted((phrase for line in _NOISE_WORDS.split("\n") for phrase in lin
 _LATIN_PHRASES = "|".join(re.escape(phrase) for phrase in _PHRASES if phrase.isascii())
 _CHINESE_PHRASES = "|".join(phrase for phrase in _PHRASES if not phrase.isascii())
 _NOISE = re.compile(
-    rf"(?<![\w'])(?:{_LATIN_PHRASES}|a?(?:ha){{2,}}h?|(?:he){{2,}}|2{{2,}}3{{3,}}|233+|orz)(?![\w'])"
+    rf"(?<![\w'])(?:{_LATIN_PHRASES}|a?(?:ha){{2,}}h?|(?:he){{2,}}|2+3{{3,}}|orz)(?![\w'])"
     rf"|{_CHINESE_PHRASES}|[哈呵嘿嘻]+"
 )
 _LETTER = re.compile(r"[^\W_]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import apsw
 
 from hindsight_server.domain.errors import HindsightServerError
 
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
 
@@ -122,17 +124,23 @@ class Writer:
         failure: BaseException | None = None
         try:
             with self._named():
+                self._roll_back()  # what a failed rollback left
                 self._connection.execute("BEGIN IMMEDIATE")
                 for job in jobs:
                     self._run_one(job, alone=len(jobs) == 1)
                 self._connection.execute("COMMIT")
         except Exception as error:  # none of the jobs happened, and each caller must hear why
             failure = error
-        finally:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+            try:
+                self._roll_back()
+            except apsw.Error:  # the next group tries again; without this thread, every later write would wait for ever
+                _log.exception("a transaction that failed could not be rolled back")
         for job in jobs:
             job.settle(failure)
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
 
     def _run_one(self, job: _Job, *, alone: bool) -> None:
         connection = self._connection
