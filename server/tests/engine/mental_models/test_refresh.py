@@ -429,6 +429,23 @@ async def test_tags_that_can_not_be_compared_keep_no_other_model_from_its_refres
     assert queued.payload == {"mental_model_id": "b", "full": False}
 
 
+async def test_tags_that_can_not_be_compared_take_no_model_out_of_the_list(
+    pages: Pages, brain: Brain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    similar = {"tag_groups": [{"tags": ["user:an"], "match": "any_strict", "resolve": "fuzzy"}]}
+    brain.ids = [await pages.say("Ann: I drink green tea.", tags=["user:ann"])]
+    await pages.make(mental_model_id="a", trigger=similar)
+    await pages.make(mental_model_id="b")
+    monkeypatch.setattr(fuzzy_tags, "MOST_TAGS", 0)
+    odd, other = (await pages.models.list(BANK)).items
+    assert (odd.is_stale, other.is_stale, other.warnings) == (True, False, ())
+    (warning,) = odd.warnings
+    assert "tags, too many for resolve='fuzzy'" in warning
+    assert (await pages.models.get(BANK, "a")).warnings == odd.warnings
+    renamed, _ = await pages.models.update(BANK, "a", MentalModelPatch(name="Tea of Ann"))
+    assert renamed.model.name == "Tea of Ann", "what is stored is not answered with an error"
+
+
 async def test_a_full_schedule_writes_a_delta_page_anew(pages: Pages, brain: Brain) -> None:
     await written(pages, brain, full_refresh_cron="0 3 * * 0", refresh_after_consolidation=True)
     await pages.say("Ann: I drink rooibos now.")

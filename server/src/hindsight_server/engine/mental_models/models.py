@@ -205,9 +205,12 @@ class MentalModels:
 
     async def _seen(self, model: MentalModel) -> SeenModel:
         (seen,) = await self.seen(model.bank_id, [model])
-        mark = await self._store.scope_mark(model.bank_id, await memory_scope(self._store, model))
         facts = await self._store.facts_by_id(model.bank_id, list(model.content.fact_ids))
-        return replace(seen, facts=tuple(facts), warnings=scope_warnings(model, mark))
+        warnings = seen.warnings
+        if not warnings:  # else its scope can't be told
+            mark = await self._store.scope_mark(model.bank_id, await memory_scope(self._store, model))
+            warnings = scope_warnings(model, mark)
+        return replace(seen, facts=tuple(facts), warnings=warnings)
 
     async def _stays_within(self, before: MentalModel, change: MentalModelChange) -> bool:
         """Whether all that the page was written from is in the scope that it is to have."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.domain.pages.trigger import scope_filter
 from hindsight_server.engine.mental_models.types import SeenModel
 from hindsight_server.engine.tag_resolution import resolved_tags
@@ -18,13 +19,24 @@ async def memory_scope(store: Store, model: MentalModel) -> MemoryScope:
 
 
 async def seen_models(store: Store, bank_id: str, models: Sequence[MentalModel]) -> list[SeenModel]:
-    """Models with whether something was written in their scopes that they have not seen, or taken out of them."""
-    scopes = [await memory_scope(store, model) for model in models]
-    wanted = [(model.seen_seq, scope) for model, scope in zip(models, scopes, strict=True)]
-    news = await store.scope_news(bank_id, wanted)
+    """Models with whether something was written in their scopes that they have not seen, or taken out of them.
+
+    A model whose tags can't be resolved counts as stale, since nobody can say that it is not; a warning tells why.
+    """
+    wanted: list[tuple[int, MemoryScope]] = []
+    problems: list[str | None] = []
+    for model in models:
+        try:
+            wanted.append((model.seen_seq, await memory_scope(store, model)))
+            problems.append(None)
+        except InvalidInput as problem:  # too many tags to find similar ones; the others are told of all the same
+            problems.append(f"Whether this is up to date is not known, and it is not refreshed: {problem}")
+    news = iter(await store.scope_news(bank_id, wanted) if wanted else ())
     return [
-        SeenModel(model, is_stale=is_new or model.cut_at is not None)
-        for model, is_new in zip(models, news, strict=True)
+        SeenModel(model, is_stale=next(news) or model.cut_at is not None)
+        if problem is None
+        else SeenModel(model, is_stale=True, warnings=(problem,))
+        for model, problem in zip(models, problems, strict=True)
     ]
 
 
