@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from fastapi import Request
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from hindsight_server.engine.webhooks import Webhooks
     from hindsight_server.ports.embedder import Embedder
     from hindsight_server.ports.store import Store
+
+_log = logging.getLogger(__name__)
 
 # The first health check is answered before the model takes the interpreter for itself.
 _MODEL_DELAY_SECONDS = 0.05
@@ -91,44 +95,58 @@ class Services:
     async def running(self) -> AsyncIterator[None]:
         """Open the store, begin to load the model and to work on jobs; stop them in the reverse order.
 
+        What has begun is stopped whatever fails, and the store is closed last; the first error is the one that is
+        raised.
+
         Raises:
             DataFolderError: the data folder can't be opened; nothing was changed.
         """
-        await self.store.open()
-        try:
-            loading = asyncio.get_running_loop().call_later(_MODEL_DELAY_SECONDS, self.embedder.start)
-            preparing = asyncio.create_task(self._prepare_models(), name="models")
+        async with AsyncExitStack() as stack:
+
+            def at_the_end(stop: Callable[[], Awaitable[object]]) -> None:
+                stack.push_async_exit(_exit_by(stop))
+
+            # Each is stopped though its start fails: it may have begun.
+            at_the_end(self.store.close)
+            await self.store.open()
+            at_the_end(self.request_log.close)
+            at_the_end(self.models.close)
+            at_the_end(self.recaller.close)
             await self.transfers.sweep()
-            await self.attached.start()
-            await self.webhooks.start()
-            await self.jobs.start()
-            await self.repair.start()
-            await self.schedules.start()
-            await self.consolidator.start()
+            for part in (self.attached, self.webhooks, self.jobs, self.repair, self.schedules, self.consolidator):
+                at_the_end(part.stop)
+                await part.start()
             await self.request_log.start()
-            try:
-                yield
-            finally:
-                loading.cancel()
-                preparing.cancel()
-                await asyncio.gather(preparing, return_exceptions=True)
-                await self.consolidator.stop()
-                await self.schedules.stop()
-                await self.repair.stop()
-                await self.jobs.stop()
-                await self.webhooks.stop()
-                await self.attached.stop()
-                await self.recaller.close()
-                await self.models.close()
-                await self.request_log.close()
-        finally:
-            await self.store.close()
+            stack.callback(asyncio.get_running_loop().call_later(_MODEL_DELAY_SECONDS, self.embedder.start).cancel)
+            preparing = asyncio.create_task(self._prepare_models(), name="models")
+            at_the_end(partial(_cancel, preparing))
+            yield
 
     async def _prepare_models(self) -> None:
         """Load the libraries of language models, once the server answers; the first question tells of a failure."""
         if self.models.every():
             await asyncio.sleep(_MODEL_DELAY_SECONDS)
             await self.models.prepare()
+
+
+def _exit_by(stop: Callable[[], Awaitable[object]]) -> Callable[..., Awaitable[bool]]:
+    """An exit of a stack that calls `stop`; its error is only logged where another one came first."""
+
+    async def leave(_kind: object, first: BaseException | None, _traceback: object) -> bool:
+        try:
+            await stop()
+        except Exception:
+            if first is None:
+                raise
+            _log.exception("a part of the server could not be stopped, after another error")
+        return False
+
+    return leave
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def services(request: Request) -> Services:
