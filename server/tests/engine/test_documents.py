@@ -174,6 +174,8 @@ async def test_tags_of_a_document_are_replaced_with_those_of_its_facts(engine: E
     assert (await engine.documents.get("b", "d")).tags == ("y",)
     with pytest.raises(InvalidInput):
         await engine.documents.update("b", "d")
+    with pytest.raises(InvalidInput, match="holds 201 tags; at most 200"):
+        await engine.documents.update("b", "d", tags=[str(number) for number in range(201)])
     with pytest.raises(NotFound):
         await engine.documents.update("b", "other", tags=[])
 

@@ -83,6 +83,7 @@ async def test_a_retired_fact_is_kept_but_never_recalled(engine: Engine, fact: F
         (MemoryPatch(occurred_start="soon"), "occurred_start"),
         (MemoryPatch(occurred_start="2023-01-02", occurred_end="2023-01-01"), "occurred_end"),
         (MemoryPatch(tags=[" "]), "tags[0]"),
+        (MemoryPatch(tags=[str(number) for number in range(201)]), "tags"),
         (MemoryPatch(entities=["a", " "]), "entities[1]"),
     ],
 )

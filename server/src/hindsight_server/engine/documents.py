@@ -9,7 +9,7 @@ from hindsight_server.domain.ids import bank_of_chunk
 from hindsight_server.engine.changes import OnChange, nobody
 from hindsight_server.engine.defence import Defender, NoDefence
 from hindsight_server.engine.retain import Retainer, RetainLimits
-from hindsight_server.engine.retain.items import check_scopes, check_tag
+from hindsight_server.engine.retain.items import check_scopes, check_tags
 from hindsight_server.engine.transfer.withdrawal import OnForget, forgetting, no_exports
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.records import Chunk, Document, DocumentFilter, Operation, Page
@@ -64,15 +64,12 @@ class Documents:
         """Replace the tags of a document and its facts, or the document's observation scopes; the facts changed.
 
         Raises:
-            InvalidInput: nothing to change was given, or a tag is blank.
+            InvalidInput: nothing to change was given, or a tag is blank or too long, or there are too many.
             Blocked: the bank's memory defence keeps them out.
         """
         if tags is None and observation_scopes is None:
             raise InvalidInput("Give 'tags' or 'observation_scopes'; an empty list of tags clears them.", field="tags")
-        checked = None
-        if tags is not None:
-            limits = RetainLimits()
-            checked = tuple(dict.fromkeys(check_tag(tag, f"tags[{i}]", limits) for i, tag in enumerate(tags)))
+        checked = None if tags is None else check_tags(tags, "tags", RetainLimits())
         scopes = check_scopes(observation_scopes, "observation_scopes")
         checked, scopes = await self._defender.retagged(bank_id, document_id, checked, scopes)
         changed = await self._store.update_document(

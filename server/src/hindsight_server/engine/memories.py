@@ -15,7 +15,7 @@ from hindsight_server.domain.text import clean_text
 from hindsight_server.engine.changes import OnChange, nobody
 from hindsight_server.engine.defence import Defender, NoDefence
 from hindsight_server.engine.indexing import Indexer, embedded_text, indexed_text
-from hindsight_server.engine.retain.items import check_tag
+from hindsight_server.engine.retain.items import check_tags
 from hindsight_server.engine.retain.types import RetainLimits
 from hindsight_server.engine.times import parse_time
 from hindsight_server.engine.transfer.withdrawal import OnForget, forgetting, no_exports
@@ -239,7 +239,7 @@ def _change(patch: MemoryPatch) -> FactChange:
         fact_type=check_fact_type(patch.fact_type, _CURATED_TYPES, "fact_type") if patch.fact_type else None,
         context=context,
         cleared=cleared,
-        tags=_tags(patch.tags),
+        tags=None if patch.tags is None else check_tags(patch.tags, "tags", RetainLimits()),
         entities=_entities(patch.entities, literal=not patch.resolve_entities),
         state=_state(patch.state),
         reason=clean_text(patch.reason).strip() or None if patch.reason else None,
@@ -279,12 +279,6 @@ def _check_order(fact: Fact, change: FactChange) -> None:
     if (change.occurred_start or change.occurred_end) and start and end and end < start:
         told = f"occurred_end ({end.isoformat()}) lies before occurred_start ({start.isoformat()}); give both."
         raise InvalidInput(told, field="occurred_end")
-
-
-def _tags(given: Sequence[str] | None) -> tuple[str, ...] | None:
-    if given is None:
-        return None
-    return tuple(dict.fromkeys(check_tag(tag, f"tags[{i}]", RetainLimits()) for i, tag in enumerate(given)))
 
 
 def _entities(given: Sequence[str] | None, *, literal: bool) -> tuple[EntityMention, ...] | None:

@@ -63,7 +63,7 @@ def check_items(
         raise InvalidInput("items is empty; send at least one item.", field="items")
     if len(items) > limits.items:
         raise InvalidInput(f"items holds {len(items)} items; at most {limits.items} fit one request.", field="items")
-    request = _Request(_tags(document_tags, "document_tags", limits), now, limits)
+    request = _Request(check_tags(document_tags, "document_tags", limits), now, limits)
     return [_check(item, f"items[{index}]", new_document_id(index), request) for index, item in enumerate(items)]
 
 
@@ -94,7 +94,7 @@ def _check(given: ItemInput, path: str, new_document_id: str, request: _Request)
     limits = request.limits
     document_id = _document_id(given.document_id, f"{path}.document_id", limits)
     timestamp, given_time = _timestamp(given.timestamp, f"{path}.timestamp", request.now)
-    tags = _tags(given.tags or (), f"{path}.tags", limits)
+    tags = check_tags(given.tags or (), f"{path}.tags", limits)
     content = _content(given.content, f"{path}.content", limits)
     item = RetainItem(
         content=content.text,
@@ -187,14 +187,18 @@ def _entities(given: ItemInput, field: str, limits: RetainLimits) -> tuple[Entit
     return tuple(mentions)
 
 
-def _tags(given: Sequence[str], field: str, limits: RetainLimits) -> tuple[str, ...]:
+def check_tags(given: Sequence[str], field: str, limits: RetainLimits) -> tuple[str, ...]:
+    """The tags of an item, document or memory as they will be stored, each once.
+
+    Raises:
+        InvalidInput: there are too many, or one is blank or too long.
+    """
     if len(given) > limits.tags:
         raise InvalidInput(f"{field} holds {len(given)} tags; at most {limits.tags} are taken.", field=field)
-    return tuple(dict.fromkeys(check_tag(tag, f"{field}[{index}]", limits) for index, tag in enumerate(given)))
+    return tuple(dict.fromkeys(_tag(tag, f"{field}[{index}]", limits) for index, tag in enumerate(given)))
 
 
-def check_tag(tag: str, field: str, limits: RetainLimits) -> str:
-    """A tag as it will be stored; InvalidInput when it is blank or too long."""
+def _tag(tag: str, field: str, limits: RetainLimits) -> str:
     if not isinstance(tag, str):
         raise InvalidInput(f"{field} must be text.", field=field)
     return _short(tag, field, limits.short_chars)
