@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hindsight_server.domain.errors import InvalidInput
-from hindsight_server.domain.fuzzy_tags import MOST_TAGS, Vocabulary, fuzzy_tags, resolve, similarity
+from hindsight_server.domain.fuzzy_tags import MOST_TAGS, Vocabulary, fuzzy_tags, resolve
 from hindsight_server.domain.tags import TagAnd, TagFilter, TagLeaf, TagNot, TagOr, TagsMatch
 
 BANK = ["lang:typescript", "lang:python", "Lang:Go", "team:typescript", "ticket-1001", "ticket-1002", "urgent", "付款"]
@@ -86,8 +86,10 @@ def test_limits() -> None:
         )
 
 
-@given(st.text(), st.text())
-def test_similarity_is_symmetric_and_bounded(one: str, other: str) -> None:
-    assert similarity(one, other) == similarity(other, one)
-    assert 0 <= similarity(one, other) <= 1
-    assert similarity(one, one) == 1
+SPELLINGS = st.text("aBb:1", max_size=8)
+
+
+@given(SPELLINGS, SPELLINGS)
+def test_being_alike_is_symmetric_and_all_are_like_themselves(one: str, other: str) -> None:
+    assert (other in Vocabulary([other]).like(one)) == (one in Vocabulary([one]).like(other))
+    assert Vocabulary([one]).like(one) == (one,)

@@ -10,17 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from hindsight_server.domain.identity import (
-    TurnPlace,
-    fold_number,
-    made_document_id,
-    previous_turns,
-    session_key,
-    sessions,
-)
+from hindsight_server.domain.identity import fold_number, made_document_id, named_session
 from hindsight_server.domain.model import Interval
 from hindsight_server.domain.noise import is_noise
 from hindsight_server.domain.turns import split_turns
+
+from .places import TurnPlace, derived, derived_previous
 
 PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "identity.md"
 
@@ -71,20 +66,30 @@ def test_noise(text: str, noise: str) -> None:
 @pytest.mark.parametrize(("a", "b", "neighbours"), rows("neighbours"))
 def test_neighbours(a: str, b: str, neighbours: str) -> None:
     places = [place(a), place(b)]
-    assert previous_turns(places) == [None, 0 if neighbours == "yes" else None]
-    assert previous_turns(places[::-1]) == [1 if neighbours == "yes" else None, None]
+    assert derived_previous(places) == [None, 0 if neighbours == "yes" else None]
+    assert derived_previous(places[::-1]) == [1 if neighbours == "yes" else None, None]
 
 
 @pytest.mark.parametrize(("turn", "turn_count", "session"), rows("sessions"))
 def test_sessions(turn: str, turn_count: str, session: str) -> None:
-    assert session_key(place(turn), turn_count=int(turn_count)) == (None if session == "none" else code(session))
+    kind = session.strip("`").partition(":")[0]
+    one = place(turn)
+    assert named_session(one.tags, one.metadata) == (code(session) if kind in ("tag", "metadata") else None)
+
+    said_next = None if one.timestamp is None else one.timestamp + timedelta(minutes=1)
+    others = [TurnPlace(document_id="d", turn_index=index) for index in range(1, int(turn_count))]
+    elsewhere = TurnPlace(document_id="e", turn_index=0, context=one.context, timestamp=said_next)
+    own, *of_document, of_context = derived([one, *others, elsewhere]).session.tolist()
+    assert (own >= 0) is (kind != "none")
+    assert (own in of_document) is (kind == "document")
+    assert (own >= 0 and own == of_context) is (kind == "context")
 
 
 def test_a_task_id_is_a_session_where_no_session_id_is() -> None:
     task = replace(place("document d, turn 0"), metadata={"task_id": "t1"})
     both = replace(task, metadata={"task_id": "t1", "session_id": "s1"})
     blank = replace(task, metadata={"task_id": "t1", "session_id": ""})
-    keys = [session_key(one, turn_count=5) for one in (task, both, blank)]
+    keys = [named_session(one.tags, one.metadata) for one in (task, both, blank)]
     assert keys == ["metadata:t1", "metadata:s1", "metadata:t1"]
 
 
@@ -107,15 +112,15 @@ def test_a_context_is_split_at_long_pauses() -> None:
         TurnPlace(document_id=str(m), turn_index=0, context="chat", timestamp=start + timedelta(minutes=m))
         for m in minutes
     ]
-    first, second, third, fourth, fifth = sessions(places)
-    assert first == second == third != fourth == fifth
-    assert sessions(places[::-1]) == sessions(places)[::-1]
+    for told in (places, places[::-1]):
+        first, second, third, fourth, fifth = (derived(told).session[told.index(one)] for one in places)
+        assert first == second == third != fourth == fifth
 
 
 def test_equal_times_tell_no_order() -> None:
     at = datetime(2024, 3, 5, 10, tzinfo=UTC)
     places = [TurnPlace(document_id=name, turn_index=0, context="chat", timestamp=at) for name in "abc"]
-    assert previous_turns(places) == [None, None, None]
+    assert derived_previous(places) == [None, None, None]
 
 
 def test_made_document_ids() -> None:

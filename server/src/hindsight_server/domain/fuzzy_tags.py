@@ -25,16 +25,6 @@ _DIGIT = re.compile(r"\d")
 _UNTAGGED = TagLeaf(frozenset(), TagsMatch.EXACT)
 
 
-def similarity(one: str, other: str) -> float:
-    """Shared trigrams of two texts over all of both, case folded, 0-1.
-
-    Example:
-        >>> round(similarity("typsecript", "TypeScript"), 2)
-        0.47
-    """
-    return _share(_trigrams(one.casefold()), _trigrams(other.casefold()))
-
-
 class Vocabulary:
     """The tags of a bank, made ready to find those that are like a given one.
 

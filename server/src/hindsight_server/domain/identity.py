@@ -1,4 +1,7 @@
-"""Which turns belong together, and which facts are one: the rules of `docs/explanation/identity.md`."""
+"""Which session a caller named, and which facts are one: rules of `docs/explanation/identity.md`.
+
+The turn before a turn, and sessions that nobody named, are found by `engine.recall.neighbours`.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,9 @@ import hashlib
 import re
 import unicodedata
 import uuid
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from itertools import pairwise
-from typing import TypeGuard
 
 from hindsight_server.domain.ids import new_id
 from hindsight_server.domain.model import Interval
@@ -26,25 +25,6 @@ ADAPTER_CONTEXTS = frozenset({"haystack", "llamaindex", "langchain", "langgraph"
 _DOCUMENT_NAMESPACE = uuid.UUID("6f0c2a5e-1f0b-5d38-9a55-3c1d6f1d2b47")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnPlace:
-    """Where a turn stands.
-
-    Args:
-        document_id, turn_index: its document, and its position there, from 0.
-        context: the item's context.
-        timestamp: when it was said, aware; None without any time.
-        tags, metadata: the item's.
-    """
-
-    document_id: str
-    turn_index: int
-    context: str | None = None
-    timestamp: datetime | None = None
-    tags: Sequence[str] = ()
-    metadata: Mapping[str, str] = field(default_factory=dict)
-
-
 def made_document_id(*, bank_id: str, operation_id: str | None, item_index: int) -> str:
     """An id for the document of an item that names none: the same for a replayed operation, fresh without one."""
     if operation_id is None:
@@ -52,93 +32,20 @@ def made_document_id(*, bank_id: str, operation_id: str | None, item_index: int)
     return str(uuid.uuid5(_DOCUMENT_NAMESPACE, f"{bank_id}\0{operation_id}\0{item_index}"))
 
 
-def previous_turns(places: Sequence[TurnPlace]) -> list[int | None]:
-    """For each turn the position, in `places`, of the turn before it, or None.
+def named_session(tags: Sequence[str], metadata: Mapping[str, str]) -> str | None:
+    """The session that the caller named, by a tag before the metadata; None for none.
 
-    Only the turns given count, in any order: leave out those that made no fact. No turn is before two others.
-    """
-    previous: list[int | None] = [None] * len(places)
-    order = sorted(range(len(places)), key=lambda at: (places[at].document_id, places[at].turn_index))
-    for before, at in pairwise(order):
-        if places[before].document_id == places[at].document_id:
-            previous[at] = before
-    followed = set(previous)
-    for before, at in _pairs_of_context(places):
-        said_before, said = places[before].timestamp, places[at].timestamp
-        # Of turns said at the same time none is known to be the first.
-        if previous[at] is None and before not in followed and said_before != said and within_gap(said_before, said):
-            previous[at] = before
-    return previous
-
-
-def _pairs_of_context(places: Sequence[TurnPlace]) -> Iterator[tuple[int, int]]:
-    """Each turn with the one said before it in the same context."""
-    last: dict[str, int] = {}
-    for at in _by_time(places):
-        context = places[at].context
-        if places[at].timestamp is not None and context and context.strip():
-            if context in last:
-                yield last[context], at
-            last[context] = at
-
-
-def session_key(place: TurnPlace, *, turn_count: int) -> str | None:
-    """The session a turn belongs to, or None.
-
-    A key that begins with ``context:`` still has to be split at gaps of more than `SESSION_GAP`; `sessions` does it.
-
-    Args:
-        place: the turn.
-        turn_count: how many turns its document has.
+    Example:
+        >>> named_session(["session:7"], {"session_id": "9"})
+        'tag:session:7'
     """
     for prefix in ("session:", "task:"):
-        for tag in place.tags:
+        for tag in tags:
             if tag.startswith(prefix) and len(tag) > len(prefix):
                 return f"tag:{tag}"
-    if session_id := place.metadata.get("session_id") or place.metadata.get("task_id"):
+    if session_id := metadata.get("session_id") or metadata.get("task_id"):
         return f"metadata:{session_id}"
-    if turn_count > 1:
-        return f"document:{place.document_id}"
-    if place.timestamp and _tells_apart(place.context):
-        return f"context:{place.context}"
     return None
-
-
-def sessions(places: Sequence[TurnPlace]) -> list[str | None]:
-    """The session of each turn; a context is split wherever its turns pause for more than `SESSION_GAP`."""
-    turn_counts = Counter(place.document_id for place in places)
-    keys = [session_key(place, turn_count=turn_counts[place.document_id]) for place in places]
-    last_said: dict[str, datetime] = {}
-    started: dict[str, datetime] = {}
-    for at in _by_time(places):
-        key, said = keys[at], places[at].timestamp
-        if key is None or said is None or not key.startswith("context:"):
-            continue
-        if not within_gap(last_said.get(key), said):
-            started[key] = said
-        last_said[key] = said
-        keys[at] = f"{key}@{started[key].isoformat()}"
-    return keys
-
-
-def within_gap(earlier: datetime | None, later: datetime | None) -> bool:
-    """Whether two times of a context are close enough to be one conversation."""
-    return earlier is not None and later is not None and timedelta(0) <= later - earlier <= SESSION_GAP
-
-
-def _tells_apart(context: str | None) -> TypeGuard[str]:
-    """Whether a context says which conversation a turn belongs to."""
-    return context is not None and context.strip().casefold() not in (*ADAPTER_CONTEXTS, "")
-
-
-def _by_time(places: Sequence[TurnPlace]) -> list[int]:
-    """Positions in the order in which the turns were said; those without time first, otherwise as given."""
-
-    def said(at: int) -> tuple[bool, float]:
-        timestamp = places[at].timestamp
-        return (timestamp is not None, timestamp.timestamp() if timestamp else 0.0)
-
-    return sorted(range(len(places)), key=said)
 
 
 _OPENING = re.compile(r"(?:(?:well|so|oh|ah|hey|um|uh|hmm|anyway|actually|yeah|嗯|哦|啊|那个|对了)\s*[,，.!！…]+\s*)+")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from hindsight_server.domain.identity import TurnPlace, fold_number, session_key
+from hindsight_server.domain.identity import fold_number, named_session
 from hindsight_server.domain.ids import content_hash, new_id
 from hindsight_server.domain.model import (
     ExtractedChunk,
@@ -169,7 +169,7 @@ def _document(extracted: Extracted, indexer: Indexer, state: FactState) -> Docum
         )
         for chunk in extraction.chunks
     )
-    session = _named_session(item)
+    session = named_session(item.tags, item.metadata)
     facts = [_fact(_completed(fact, item), indexer, session, state) for fact in extraction.facts]
     return DocumentWrite(
         document_id=item.document_id,
@@ -236,11 +236,3 @@ def _completed(fact: ExtractedFact, item: RetainItem) -> ExtractedFact:
     if not missing and role == fact.role:
         return fact
     return replace(fact, role=role, entities=(*fact.entities, *missing))
-
-
-def _named_session(item: RetainItem) -> str | None:
-    """The session that the caller named; those by document or context are told at query time."""
-    if not item.tags and not item.metadata:
-        return None
-    place = TurnPlace(document_id=item.document_id, turn_index=0, tags=item.tags, metadata=item.metadata)
-    return session_key(place, turn_count=1)
