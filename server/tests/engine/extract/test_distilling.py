@@ -367,6 +367,18 @@ async def test_an_appended_turn_is_read_with_what_was_said_before_it(reading: Re
     assert await read.engine.texts("b") == ["Grace likes the harbour in Oslo."]
 
 
+async def test_an_appended_turn_is_read_with_what_is_stored_though_no_model_reads_the_one_before(reading: Read) -> None:
+    read = reading(lambda request: facts())
+    strategies = {"plain": {"retain_extraction_mode": "chunks"}}
+    await read.engine.banks.put("b", BankInput(config={"retain_strategies": strategies}))
+    stored, between, last = map(_appended, _TURNS)
+    await read.engine.retain("b", [stored])
+    await read.engine.retain("b", [replace(between, strategy="plain"), last])
+    before = question(read.provider.requests[-1]).partition("for understanding only")[2].partition("The lines")[0]
+    assert "moved to Oslo" in before
+    assert "Is that so?" in before
+
+
 async def test_what_was_said_before_gives_names_but_no_facts(reading: Read) -> None:
     told = [_LIKES, fact("Ann moved to Oslo with Grace."), fact("Grace likes 7 harbours in Oslo.")]
     read = reading(lambda request: facts(*told) if "harbour" in question(request) else facts())

@@ -43,9 +43,9 @@ async def with_said_before(
         if item.document_id not in behind:
             found.append(part)
             continue
+        if part.mode is UpdateMode.APPEND and item.document_id not in told:
+            told[item.document_id] = await _stored(store, bank_id, item.document_id, operation_id)
         if _goes_behind(part):
-            if item.document_id not in told:
-                told[item.document_id] = await _stored(store, bank_id, item.document_id, operation_id)
             earlier = told[item.document_id]
             part = replace(part, before=await asyncio.to_thread(_last_turns, earlier) if earlier else "")
         told[item.document_id] = [*told.get(item.document_id, ())[-TURNS:], (item.content, item.timestamp)]
