@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 
 from .outcomes import RecalledMemory
+from .recent import RecentMap
 
 __all__ = ["ShownMemories", "unsaid"]
 
@@ -33,32 +32,20 @@ class ShownMemories:
     """
 
     def __init__(self, limit: int = 1024) -> None:
-        self._limit = limit
-        self._texts: OrderedDict[Hashable, dict[str, None]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._texts: RecentMap[Hashable, tuple[str, ...]] = RecentMap(limit)
 
     def add(self, key: Hashable, texts: Iterable[str]) -> None:
         """Note that the model of conversation ``key`` reads ``texts``."""
         new = dict.fromkeys(texts)
-        if not new:
-            return
-        with self._lock:
-            held = [one for one in self._texts.get(key, ()) if one not in new]
-            self._texts[key] = dict.fromkeys([*held, *new][-_TEXTS:])
-            self._texts.move_to_end(key)
-            while len(self._texts) > self._limit:
-                self._texts.popitem(last=False)
+        if new:
+            self._texts.change(key, lambda held: (*(one for one in held or () if one not in new), *new)[-_TEXTS:])
 
     def of(self, key: Hashable) -> tuple[str, ...]:
         """What the model of conversation ``key`` has read, the newest last."""
-        with self._lock:
-            return tuple(self._texts.get(key, ()))
-
-    def __deepcopy__(self, memo: dict[int, object]) -> ShownMemories:
-        return ShownMemories(self._limit)
+        return self._texts.get(key) or ()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return ShownMemories, (self._limit,)
+        return ShownMemories, (self._texts.limit,)
 
 
 def unsaid(memories: Iterable[RecalledMemory], document_id: str | None, said: Iterable[str]) -> tuple[str, ...]:

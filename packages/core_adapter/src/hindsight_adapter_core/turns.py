@@ -13,15 +13,14 @@ import hashlib
 import json
 import os
 import re
-import threading
 import time
 import uuid
-from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from .recent import RecentMap
 from .rendering import FENCE_CLOSE, FENCE_OPEN, MEMORIES_PLACEHOLDER
 
 __all__ = [
@@ -347,9 +346,7 @@ class ConversationLogs:
     """The logs of many conversations, the least recently used forgotten beyond ``limit``."""
 
     def __init__(self, limit: int = 1024) -> None:
-        self._limit = limit
-        self._logs: OrderedDict[tuple[str, str], ConversationLog] = OrderedDict()
-        self._lock = threading.Lock()
+        self._logs: RecentMap[tuple[str, str], ConversationLog] = RecentMap(limit)
 
     def get(self, bank_id: str, conversation_id: str, *, fresh: bool = False) -> ConversationLog:
         """The log of a conversation in a bank.
@@ -359,19 +356,8 @@ class ConversationLogs:
             conversation_id: also the document id.
             fresh: True when the id was made just now, so that nobody can have written to it before.
         """
-        key = (bank_id, conversation_id)
-        with self._lock:
-            log = self._logs.get(key)
-            if log is None:
-                log = ConversationLog(document_id=conversation_id) if fresh else ConversationLog.named(conversation_id)
-                self._logs[key] = log
-            self._logs.move_to_end(key)
-            while len(self._logs) > self._limit:
-                self._logs.popitem(last=False)
-            return log
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> ConversationLogs:
-        return ConversationLogs(self._limit)
+        begin: Callable[[str], ConversationLog] = ConversationLog if fresh else ConversationLog.named
+        return self._logs.get_or_make((bank_id, conversation_id), lambda: begin(conversation_id))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ConversationLogs, (self._limit,)
+        return ConversationLogs, (self._logs.limit,)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections import OrderedDict
 from datetime import UTC, datetime, timedelta
+
+from ..recent import RecentMap
 
 __all__ = ["SessionClock", "content_hash", "session_id_for", "task_document_id", "task_id_for", "user_tag"]
 
@@ -66,14 +66,11 @@ class SessionClock:
 
     def __init__(self, idle: timedelta = IDLE, *, limit: int = 10_000) -> None:
         self.idle = idle
-        self._limit = limit
-        self._active: OrderedDict[tuple[str, str], tuple[str, datetime]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._active: RecentMap[tuple[str, str], tuple[str, datetime]] = RecentMap(limit)
 
     def current(self, user_id: str, at: datetime, *, scope: str = "") -> str | None:
         """The user's running session at that time, or ``None`` when there is none known."""
-        with self._lock:
-            known = self._active.get((scope, user_id))
+        known = self._active.get((scope, user_id))
         return known[0] if known is not None and abs(at - known[1]) <= self.idle else None
 
     def touch(self, user_id: str, at: datetime, *, scope: str = "", joined: str | None = None) -> str:
@@ -86,11 +83,8 @@ class SessionClock:
             joined: the id to go on with when none is running here.
         """
         session_id = self.current(user_id, at, scope=scope) or joined or session_id_for(user_id, at, idle=self.idle)
-        with self._lock:
-            last = self._active.get((scope, user_id))
-            latest = max(at, last[1]) if last is not None and last[0] == session_id else at
-            self._active[scope, user_id] = (session_id, latest)
-            self._active.move_to_end((scope, user_id))
-            while len(self._active) > self._limit:
-                self._active.popitem(last=False)
-        return session_id
+
+        def latest(last: tuple[str, datetime] | None) -> tuple[str, datetime]:
+            return session_id, max(at, last[1]) if last is not None and last[0] == session_id else at
+
+        return self._active.change((scope, user_id), latest)[0]

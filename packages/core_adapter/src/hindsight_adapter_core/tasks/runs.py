@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import threading
-from collections import OrderedDict
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -12,6 +10,7 @@ from typing import Any, TypeVar
 from ..bridge import DRAIN_SECONDS, get_bridge
 from ..errors import HindsightError, SettingsError
 from ..operations import MemoryOperations
+from ..recent import RecentMap
 from ..turns import strip_quoted
 from .journal import Task
 from .memory import TaskMemory
@@ -79,9 +78,7 @@ class TaskRuns:
         self.user_id = user_id
         self.options = options or TaskOptions()
         self.shows_snapshot = snapshot
-        self._limit = limit
-        self._memories: OrderedDict[str, TaskMemory] = OrderedDict()
-        self._lock = threading.Lock()
+        self._memories: RecentMap[str, TaskMemory] = RecentMap(limit)
 
     def memory_of(self, user_id: Any = None) -> TaskMemory:
         """The task memory of a user.
@@ -92,14 +89,7 @@ class TaskRuns:
         name = str(user_id if user_id is not None else self.user_id or "").strip()
         if not name:
             raise SettingsError("no user: the run must name whose task it is, or give user_id when you make this")
-        with self._lock:
-            found = self._memories.get(name)
-            if found is None:
-                found = self._memories[name] = TaskMemory(self.operations, user_id=name, options=self.options)
-            self._memories.move_to_end(name)
-            while len(self._memories) > self._limit:
-                self._memories.popitem(last=False)
-            return found
+        return self._memories.get_or_make(name, lambda: TaskMemory(self.operations, user_id=name, options=self.options))
 
     def begin(self, question: str, *, user_id: Any = None, task_id: Any = None) -> TaskRun | None:
         """A run begins with the user's words; ``None`` when it can't be remembered, which is logged.
@@ -194,7 +184,7 @@ class TaskRuns:
             "user_id": self.user_id,
             "options": self.options,
             "snapshot": self.shows_snapshot,
-            "limit": self._limit,
+            "limit": self._memories.limit,
         }
 
 
