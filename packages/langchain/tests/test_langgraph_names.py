@@ -202,6 +202,14 @@ async def test_recall_node_awaited_as_a_function() -> None:
     assert (removal.type, removal.id) == ("remove", "hindsight_memory_context")
 
 
+@pytest.mark.parametrize("number", [0, -1, 2.5])
+def test_a_number_of_memories_that_is_none_is_refused(number: Any) -> None:
+    with pytest.raises(HindsightError, match="max_results must be a positive whole number"):
+        create_recall_node(max_results=number)
+    with pytest.raises(HindsightError, match="max_results must be a positive whole number"):
+        memory_instructions(bank_id="ada", max_results=number)
+
+
 async def test_configure_is_honoured_by_nodes_and_arguments_win() -> None:
     client = stub()
     configure(budget="high", max_tokens=7, recall_tags=["c"], recall_tags_match="all")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hindsight_adapter_core import MemoryOptions, open_memory
+from hindsight_adapter_core import MemoryOptions, check_positive, open_memory
 from hindsight_langchain.instructions import DEFAULT_PREFIX, DEFAULT_QUERY, MemoryInstructions
 from hindsight_langchain.run_context import BankChoice
 
@@ -41,6 +41,7 @@ def memory_instructions(  # noqa: PLR0913 - the documented signature
         recall_tags=tags,
         recall_tags_match=tags_match,
     )
+    check_positive("max_results", max_results)
     operations = open_memory(PACKAGE, options, client=client, api_key=api_key)
     return MemoryInstructions(
         operations,

@@ -15,6 +15,7 @@ from hindsight_adapter_core import (
     MemoryOptions,
     MissingBankError,
     RecallOutcome,
+    check_positive,
     default_number,
     default_text,
     given,
@@ -193,6 +194,7 @@ def create_recall_node(  # noqa: PLR0913 - the documented signature
         recall_types=recall_types,
         recall_include_entities=recall_include_entities,
     )
+    check_positive("max_results", max_results)
     operations = open_memory(PACKAGE, options, client=client, api_key=api_key, raise_on_error=raise_on_error)
     bank = BankChoice.make(bank_id, bank_id_from_config, operations)
     return _RecallNode(operations, bank, max_results=max_results, output_key=output_key)
