@@ -13,7 +13,6 @@ from langchain_scripted import HindsightMiddleware, ScriptedModel, calling, crea
 from langgraph.checkpoint.memory import InMemorySaver
 
 from hindsight_adapter_core.testing import AgentWithTasks, FakeHindsight, Reply, TaskContract, ToolCalls, check
-from hindsight_langchain.recent import RecentMap
 
 HindsightTaskMiddleware = pytest.importorskip("hindsight_langchain.tasks").HindsightTaskMiddleware
 pytestmark = pytest.mark.feature("K9")
@@ -98,15 +97,6 @@ async def test_a_run_whose_user_cannot_be_told_goes_on(
     assert result["messages"][-1].content == "Done."
     assert "'user_id'] must be a string" in caplog.text
     assert server.requests == []
-
-
-def test_a_run_in_use_is_not_forgotten_for_newer_ones() -> None:
-    runs: RecentMap[str, str] = RecentMap(limit=2)
-    runs.put("long", "run")
-    for number in range(5):
-        runs.put(f"short {number}", "run")
-        assert runs.get("long") == "run"
-    assert runs.get("short 0") is None
 
 
 async def test_beside_the_memory_middleware(server: FakeHindsight) -> None:

@@ -20,9 +20,9 @@ from hindsight_adapter_core import (
     turns_of,
     unsaid,
 )
+from hindsight_adapter_core.recent import RecentMap
 
 from .messages import Said, lines_of_memories, query_of, said_in
-from .recent import RecentMap
 from .run_context import BankChoice, RunContext
 
 __all__ = ["DEFAULT_MEMORY_PROMPT", "Conversation", "Conversations", "Moment", "TurnKey"]

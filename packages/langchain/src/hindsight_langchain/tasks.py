@@ -20,11 +20,11 @@ from langgraph.types import Command
 
 from hindsight_adapter_core import Deadlines, MemoryOptions, SettingsError, open_memory
 from hindsight_adapter_core.bridge import DRAIN_SECONDS
+from hindsight_adapter_core.recent import RecentMap
 from hindsight_adapter_core.tasks import TaskMemory, TaskOptions, TaskRun, TaskRuns
 
 from ._client import PACKAGE
 from .messages import messages_in, text_of, with_memories_appended
-from .recent import RecentMap
 from .run_context import RunContext
 
 __all__ = ["HindsightTaskMiddleware", "TaskState"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from hindsight_adapter_core import MemoryOperations, MemoryOptions, SettingsError
+from hindsight_adapter_core.recent import RecentMap
 
 __all__ = ["RUN_INPUTS", "RunScope", "ScopedMemories", "check_inputs_from_state"]
 
@@ -110,9 +108,7 @@ class ScopedMemories:
 
     def __init__(self, memory: MemoryOperations, limit: int = 256) -> None:
         self.memory = memory
-        self._limit = limit
-        self._made: OrderedDict[str, MemoryOperations] = OrderedDict()
-        self._lock = threading.Lock()
+        self._made: RecentMap[str, MemoryOperations] = RecentMap(limit)
 
     def tagged(self, tags: Iterable[str] | None) -> MemoryOperations:
         """The memory that adds ``tags`` to what it stores and filters by them; itself for ``None``."""
@@ -145,33 +141,23 @@ class ScopedMemories:
         return sum([await memory.aflush(timeout) for memory in self._all()])
 
     def _all(self) -> list[MemoryOperations]:
-        with self._lock:
-            return [self.memory, *self._made.values()]
+        return [self.memory, *self._made.values()]
 
     def _groups(self, names: list[str]) -> list[dict[str, Any]] | None:
         own = self.memory.options.tag_groups
         return [*own, {"tags": names, "match": self.memory.settings.recall_tags_match}] if own and names else own
 
     def _changed(self, **changes: Any) -> MemoryOperations:
-        key = repr(sorted(changes.items()))
-        with self._lock:
-            found = self._made.get(key)
-            if found is None:
-                memory = self.memory
-                found = MemoryOperations(
-                    memory.package, memory.handle, _settled(memory, changes), raise_on_error=memory.raise_on_error
-                )
-                self._made[key] = found
-            self._made.move_to_end(key)
-            while len(self._made) > self._limit:
-                self._made.popitem(last=False)
-            return found
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> ScopedMemories:
-        return ScopedMemories(copy.deepcopy(self.memory, memo), self._limit)
+        memory = self.memory
+        return self._made.get_or_make(
+            repr(sorted(changes.items())),
+            lambda: MemoryOperations(
+                memory.package, memory.handle, _settled(memory, changes), raise_on_error=memory.raise_on_error
+            ),
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
-        return ScopedMemories, (self.memory, self._limit)
+        return ScopedMemories, (self.memory, self._made.limit)
 
 
 def _settled(memory: MemoryOperations, changes: dict[str, Any]) -> MemoryOptions:
