@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
 from hindsight_adapter_core import ConversationLog, RecallOutcome, Turn, new_document_id, new_session_id, unsaid
+from hindsight_adapter_core.recent import RecentMap
 
 from .messages import stored_turns
 from .outbox import Outbox
@@ -67,23 +67,13 @@ class Conversations:
     """Conversations by ``session_id``; those not used for long are forgotten. Copies and pickles are empty."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str | None, Conversation] = OrderedDict()
-        self._lock = threading.Lock()
+        self._known: RecentMap[str | None, Conversation] = RecentMap(_CONVERSATIONS)
 
     def get(self, session_id: str | None) -> Conversation:
-        with self._lock:
-            found = self._known.setdefault(session_id, Conversation(session_id))
-            self._known.move_to_end(session_id)
-            while len(self._known) > _CONVERSATIONS:
-                self._known.popitem(last=False)
-            return found
+        return self._known.get_or_make(session_id, lambda: Conversation(session_id))
 
     def outboxes(self) -> list[Outbox]:
-        with self._lock:
-            return [one.session.outbox for one in self._known.values() if one.session is not None]
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Conversations:
-        return Conversations()
+        return [one.session.outbox for one in self._known.values() if one.session is not None]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Conversations, ()
