@@ -12,14 +12,24 @@ import pytest
 from hindsight_server.cli import trimming
 
 
-async def test_memory_is_trimmed_when_it_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = iter([0, 1 << 20, 2 << 20, 40 << 20])
-    trimmed, loop = asyncio.Event(), asyncio.get_running_loop()
-    monkeypatch.setattr(trimming, "_resident", lambda page: next(sizes, 3 << 20))
-    monkeypatch.setattr(trimming, "_malloc_trim", lambda: lambda pad: loop.call_soon_threadsafe(trimmed.set) and 1)
-    task = asyncio.create_task(trimming.keep_trimmed(seconds=0))
-    await asyncio.wait_for(trimmed.wait(), 10)
-    assert list(sizes) == [], "not before it had grown"
+async def test_memory_is_trimmed_when_some_was_taken_and_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was in use when it was trimmed is free by the next time."""
+    megabytes = iter([0, 1, 2, 40, 40, 41, 41])
+    trimmed_at: list[int] = []
+    asked: list[int] = []
+    enough, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def taken() -> int:
+        asked.append(next(megabytes, 41))
+        if len(asked) == 12:
+            loop.call_soon_threadsafe(enough.set)
+        return asked[-1] << 20
+
+    monkeypatch.setattr(trimming, "_taken", taken)
+    monkeypatch.setattr(trimming, "_malloc_trim", lambda: lambda pad: trimmed_at.append(len(asked)) or 1)
+    task = asyncio.create_task(trimming.keep_trimmed({}, seconds=0))
+    await asyncio.wait_for(enough.wait(), 10)
+    assert trimmed_at == [4, 6], "when 38 MB had been taken, and the time after; not for the first two, nor later"
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
@@ -27,7 +37,7 @@ async def test_memory_is_trimmed_when_it_has_grown(monkeypatch: pytest.MonkeyPat
 
 async def test_without_glibc_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trimming, "_malloc_trim", lambda: None)
-    await asyncio.wait_for(trimming.keep_trimmed(), 10)
+    await asyncio.wait_for(trimming.keep_trimmed({}), 10)
 
 
 # Threads that hold memory at the same time, each of an arena of its own as long as there may be more.
@@ -64,9 +74,10 @@ def test_threads_tune_allocator_unless_the_user_says_otherwise(variables: dict[s
 
 # A thread that takes and frees eight megabytes again and again, as recalls in a big bank do.
 _FAULTS_OF_A_THREAD = """
-import os, resource, threading
+import os, resource, sys, threading
 from hindsight_server.cli import trimming
 
+held = b"x" * (int(sys.argv[1]) << 20)
 trimming.tune_allocator(os.environ)
 
 def faults():
@@ -88,8 +99,13 @@ thread.join()
 
 
 @pytest.mark.skipif(trimming._malloc_trim() is None, reason="other libraries keep blocks by rules of their own")
-@pytest.mark.parametrize(("variables", "is_kept"), [({}, True), ({"MALLOC_MMAP_THRESHOLD_": "131072"}, False)])
-def test_a_freed_block_is_kept_for_the_next_request(variables: dict[str, str], is_kept: bool) -> None:
-    command = [sys.executable, "-c", _FAULTS_OF_A_THREAD]
+@pytest.mark.parametrize(
+    ("variables", "held", "is_kept"),
+    [({}, 600, True), ({}, 10, False), ({"MALLOC_MMAP_THRESHOLD_": "131072"}, 600, False)],
+)
+def test_a_freed_block_is_kept_for_the_next_request_by_a_process_that_holds_much(
+    variables: dict[str, str], held: int, is_kept: bool
+) -> None:
+    command = [sys.executable, "-c", _FAULTS_OF_A_THREAD, str(held)]
     faults = subprocess.run(command, env=variables, capture_output=True, check=True, text=True).stdout
     assert (int(faults) < 1000) is is_kept

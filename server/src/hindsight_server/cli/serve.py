@@ -102,7 +102,7 @@ async def _work(settings: Settings, store: Store, opening: Opening, serving: asy
         return
     async with services.running():
         opening.hand_over(app)
-        trimming = asyncio.create_task(keep_trimmed(), name="give memory back")
+        trimming = asyncio.create_task(keep_trimmed(os.environ), name="give memory back")
         try:
             await serving
         finally:
