@@ -15,6 +15,7 @@ from haystack.dataclasses import ChatMessage
 from haystack.utils import Secret
 from scripted import ScriptedChatGenerator, needs_haystack_3, trust_this_module
 
+from haystack_integrations.tools.hindsight.scope import ScopedMemories
 from hindsight_adapter_core import SettingsError
 from hindsight_adapter_core.testing import FakeHindsight
 from hindsight_haystack import (
@@ -204,3 +205,14 @@ class TestHook:
         assert agent.run(messages=[user("hello")], hook_context=context)["messages"][-1].text == "ok"
         assert server.items("shared") == []
         assert caplog.text
+
+
+def test_what_runs_of_many_tags_wrote_in_the_background_is_waited_for(server: FakeHindsight) -> None:
+    memory = HindsightMemoryHook(bank_id="b", hindsight_api_url=server.url, retain_async=True).memory
+    scoped = ScopedMemories(memory, limit=1)
+    server.delay("retain", 0.5)
+    for tag in ("ann", "bob", "eve"):
+        scoped.tagged([tag]).answer("retain", f"{tag} likes red")
+    assert scoped.flush(0.05) == 1, "the first one is slow, and its tags were used longest ago"
+    assert scoped.flush(10) == 0
+    assert sorted(server.texts("b")) == ["ann likes red", "bob likes red", "eve likes red"]

@@ -69,6 +69,7 @@ class MemoryOperations:
         handle: the client.
         options: the arguments; precedence is settled here, once.
         raise_on_error: failures of ``answer`` are raised instead of returned.
+        delivery: the background queue of another memory with the same client, to share it; by default one of its own.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class MemoryOperations:
         options: MemoryOptions,
         *,
         raise_on_error: bool = False,
+        delivery: Delivery | None = None,
     ) -> None:
         self.package = package
         self.handle = handle
@@ -88,7 +90,7 @@ class MemoryOperations:
         )
         self.session_id = new_session_id()
         self._requests = Requests(package, handle, self.settings, self.session_id)
-        self._delivery = Delivery(self._requests, options.delivery)
+        self._delivery = delivery or Delivery(self._requests, options.delivery)
         self._logger = logging.getLogger(package.import_name)
 
     # -- text for models ---------------------------------------------------------------------------------------

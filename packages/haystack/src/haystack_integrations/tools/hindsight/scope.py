@@ -99,7 +99,7 @@ def check_inputs_from_state(mapping: Mapping[str, str] | None) -> dict[str, str]
 
 
 class ScopedMemories:
-    """One memory under the tags and filters of single runs. All share its client; each keeps its own write queue.
+    """One memory under the tags and filters of single runs. All share its client and its background queue.
 
     Args:
         memory: the memory as configured.
@@ -134,14 +134,11 @@ class ScopedMemories:
 
     def flush(self, timeout: float) -> int:
         """Wait for what is written in the background; returns how many writes still wait."""
-        return sum(memory.flush(timeout) for memory in self._all())
+        return self.memory.flush(timeout)
 
     async def aflush(self, timeout: float) -> int:
         """Async twin of :meth:`flush`."""
-        return sum([await memory.aflush(timeout) for memory in self._all()])
-
-    def _all(self) -> list[MemoryOperations]:
-        return [self.memory, *self._made.values()]
+        return await self.memory.aflush(timeout)
 
     def _groups(self, names: list[str]) -> list[dict[str, Any]] | None:
         own = self.memory.options.tag_groups
@@ -152,7 +149,11 @@ class ScopedMemories:
         return self._made.get_or_make(
             repr(sorted(changes.items())),
             lambda: MemoryOperations(
-                memory.package, memory.handle, _settled(memory, changes), raise_on_error=memory.raise_on_error
+                memory.package,
+                memory.handle,
+                _settled(memory, changes),
+                raise_on_error=memory.raise_on_error,
+                delivery=memory.delivery,
             ),
         )
 
