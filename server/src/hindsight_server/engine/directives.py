@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from hindsight_server.domain.fuzzy_tags import Vocabulary, fuzzy_tags, resolve
 from hindsight_server.domain.ids import new_id
 from hindsight_server.domain.tags import TagFilter, TagLeaf, TagsMatch
 from hindsight_server.domain.text import clean_text
+from hindsight_server.engine.in_turn import InTurn
 from hindsight_server.engine.retain.items import check_bank_id
 from hindsight_server.ports.clock import Clock
 from hindsight_server.ports.records import Page
@@ -46,7 +46,7 @@ class Directives:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._changing = asyncio.Lock()  # what a patch leaves is read before it is written
+        self._changing = InTurn()  # what a patch leaves is read before it is written
 
     async def create(self, bank_id: str, given: DirectiveInput) -> Directive:
         """Add a directive; the bank is made when it is not there. Raises InvalidInput."""
@@ -59,7 +59,7 @@ class Directives:
 
     async def update(self, bank_id: str, directive_id: str, given: DirectiveInput) -> Directive:
         """Change a directive. Raises NotFound, InvalidInput."""
-        async with self._changing:
+        async with self._changing.of(bank_id):
             held = await self._store.directive(bank_id, directive_id)
             changed = replace(_changed(held, given), updated_at=self._clock.now())
             await self._store.save_directive(bank_id, changed, changed.updated_at)
@@ -71,7 +71,7 @@ class Directives:
 
     async def delete(self, bank_id: str, directive_id: str) -> None:
         """Raises NotFound."""
-        async with self._changing:
+        async with self._changing.of(bank_id):
             deleted = await self._store.delete_directive(bank_id, directive_id)
         if not deleted:
             raise NotFound(f"Directive '{directive_id}' not found.")

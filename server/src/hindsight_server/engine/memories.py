@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,6 +13,7 @@ from hindsight_server.domain.tags import TagLeaf, TagsMatch
 from hindsight_server.domain.text import clean_text
 from hindsight_server.engine.changes import OnChange, nobody
 from hindsight_server.engine.defence import Defender, NoDefence
+from hindsight_server.engine.in_turn import InTurn
 from hindsight_server.engine.indexing import Indexer, embedded_text, indexed_text
 from hindsight_server.engine.retain.items import check_tags
 from hindsight_server.engine.retain.types import RetainLimits
@@ -93,7 +93,7 @@ class Memories:
         self._store = store
         self._indexer = indexer
         self._clock = clock
-        self._changing = asyncio.Lock()  # a change of the date alone is written together with the text as it was read
+        self._changing = InTurn()  # a change of the date alone is written together with the text as it was read
 
     async def list(self, bank_id: str, wanted: FactFilter, limit: int = 100, offset: int = 0) -> Page[Fact]:
         """Most recently mentioned first. Raises InvalidInput for an unknown type or state."""
@@ -119,7 +119,7 @@ class Memories:
         """
         if patch == MemoryPatch(resolve_entities=patch.resolve_entities, reason=patch.reason):
             raise InvalidInput("Nothing to change was given; set 'text', 'state' or another field.", field="text")
-        async with self._changing:
+        async with self._changing.of(bank_id):
             changed = await self._changed(bank_id, fact_id, patch)
         await self._on_change(bank_id)
         return changed

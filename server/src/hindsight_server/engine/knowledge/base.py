@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +10,7 @@ from hindsight_server.domain.errors import InvalidInput, NotFound
 from hindsight_server.domain.ids import new_id
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.domain.text import clean_text
+from hindsight_server.engine.in_turn import InTurn
 from hindsight_server.engine.knowledge.markdown import PageFile, link, log_markdown, page_markdown
 from hindsight_server.engine.mental_models.models import MentalModels
 from hindsight_server.engine.mental_models.search import PageHit, PageSearch
@@ -74,7 +74,7 @@ class KnowledgeBase:
         self._models = models
         self._search = search
         self._clock = clock
-        self._changing = asyncio.Lock()  # name and place are written together, as far as they are not given as read
+        self._changing = InTurn()  # name and place are written together, as far as they are not given as read
 
     async def tree(self, bank_id: str, tags: TagFilter | None = None) -> tuple[SeenNode, ...]:
         """Folders and pages; with a filter only the pages whose tags pass, and the folders that hold one."""
@@ -133,7 +133,7 @@ class KnowledgeBase:
 
     async def update(self, bank_id: str, node_id: str, wanted: NodeMove) -> SeenNode:
         """Name, move, or set a page's options. Raises NotFound, InvalidInput, Conflict."""
-        async with self._changing:
+        async with self._changing.of(bank_id):
             return await self._updated(bank_id, node_id, wanted)
 
     async def _updated(self, bank_id: str, node_id: str, wanted: NodeMove) -> SeenNode:

@@ -14,6 +14,7 @@ from hindsight_server.domain.pages.text import rendered
 from hindsight_server.domain.pages.trigger import Trigger, read_trigger
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.domain.text import clean_text
+from hindsight_server.engine.in_turn import InTurn
 from hindsight_server.engine.mental_models.automatic import new_refresh
 from hindsight_server.engine.mental_models.refresher import Refresher
 from hindsight_server.engine.mental_models.schedule import check_trigger
@@ -65,7 +66,7 @@ class MentalModels:
         self._refresher = refresher
         self._clock = clock
         self._on_job = on_job
-        self._changing = asyncio.Lock()  # what a patch of a trigger leaves is read before it is written
+        self._changing = InTurn()  # what a patch of a trigger leaves is read before it is written
 
     async def create(self, bank_id: str, wanted: MentalModelInput) -> tuple[SeenModel, Operation]:
         """Make a mental model and queue its first refresh. An unknown bank is created.
@@ -133,7 +134,7 @@ class MentalModels:
             Conflict: the name of a page is taken in its folder.
             NotFound: there is no such model, or no such folder.
         """
-        async with self._changing:
+        async with self._changing.of(bank_id):
             before, model, is_rescoped = await self._changed(bank_id, mental_model_id, patch)
         if (model.name, model.source_query) != (before.name, before.source_query):
             named = MentalModelChange(index=await self._index(model), indexed=model.content.text)
