@@ -248,7 +248,7 @@ def test_bad_arguments_are_named() -> None:
         HindsightMemoryWrapper(bank_id="b", memory_prompt_template="no placeholder")
     half: Any = 2.5
     for number in (0, half, True):
-        with pytest.raises(SettingsError, match="max_recall_results"):
+        with pytest.raises(SettingsError, match=r"max_recall_results .*; to recall nothing, set auto_recall=False"):
             HindsightMemoryWrapper(bank_id="b", max_recall_results=number)
     with pytest.raises(SettingsError, match="bank_id"):
         HindsightMemoryWrapper(bank_id="")

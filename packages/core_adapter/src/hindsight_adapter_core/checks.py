@@ -13,14 +13,18 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
         raise SettingsError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
 
 
-def check_positive(name: str, value: object) -> None:
+def check_positive(name: str, value: object, *, instead: str = "") -> None:
     """Refuse anything but a positive whole number; ``None`` passes.
+
+    Args:
+        name, value: of the setting.
+        instead: what to do for what 0 seems to ask for, as the end of the sentence.
 
     Raises:
         SettingsError: naming the value.
     """
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value <= 0):
-        raise SettingsError(f"{name} must be a positive whole number, not {value!r}")
+        raise SettingsError(f"{name} must be a positive whole number, not {value!r}{instead and '; '}{instead}")
 
 
 def check_tags(name: str, value: object) -> list[str]:

@@ -134,7 +134,7 @@ class HindsightMiddleware(AgentMiddleware[MemoryState, Any]):
         if unknown:
             raise SettingsError(f"HindsightMiddleware knows no {', '.join(unknown)}")
         check_template(memory_prompt_template)
-        check_positive("max_recall_results", max_recall_results)
+        check_positive("max_recall_results", max_recall_results, instead="to recall nothing, set auto_recall=False")
         self._memory = open_memory(
             PACKAGE,
             MemoryOptions(bank_id=static_bank(bank_id), **options),

@@ -45,7 +45,9 @@ class AutomaticMemory:
 
     def __post_init__(self) -> None:
         check_template(self.memory_prompt_template)
-        check_positive("max_recall_results", self.max_recall_results)
+        check_positive(
+            "max_recall_results", self.max_recall_results, instead="to recall nothing, set auto_recall=False"
+        )
         self.conversations = Conversations(self.scoped)
 
     def recall_block(self, messages: Sequence[ChatMessage], scope: RunScope = _CONFIGURED) -> str | None:
