@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from hindsight_server.adapters.blobs import FolderBlobs
-from hindsight_server.adapters.sqlite import SqliteStore
 from hindsight_server.domain.attachments import token
 from hindsight_server.engine.attachments import keeper as keeping
 from hindsight_server.engine.attachments.blocks import describe
 from hindsight_server.engine.attachments.keeper import BlobKeeper
 from hindsight_server.ports.records import DocumentWrite, RetainWrite
+from hindsight_server.ports.store import Store
 
 from ..conftest import SteppingClock
 
@@ -25,7 +25,7 @@ SHEET = describe(b"a,b", kind="file", media_type="text/csv", filename="a.csv")
 class ListedMeanwhile:
     """A store whose banks are written to right after it has listed them for the first time."""
 
-    def __init__(self, store: SqliteStore, meanwhile: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, store: Store, meanwhile: Callable[[], Awaitable[None]]) -> None:
         self._store = store
         self._meanwhile: Callable[[], Awaitable[None]] | None = meanwhile
 
@@ -40,15 +40,7 @@ class ListedMeanwhile:
         return page
 
 
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    opened = SqliteStore(tmp_path)
-    await opened.open()
-    yield opened
-    await opened.close()
-
-
-async def write(store: SqliteStore, bank_id: str, clock: SteppingClock, document_id: str = "d") -> None:
+async def write(store: Store, bank_id: str, clock: SteppingClock, document_id: str = "d") -> None:
     document = DocumentWrite(
         document_id=document_id, text=token(SHEET.attachment_id), content_hash="h", attachments=(SHEET,)
     )
@@ -56,7 +48,7 @@ async def write(store: SqliteStore, bank_id: str, clock: SteppingClock, document
 
 
 async def test_a_bank_that_is_made_while_others_are_listed_keeps_its_bytes(
-    store: SqliteStore, clock: SteppingClock, tmp_path: Path
+    store: Store, clock: SteppingClock, tmp_path: Path
 ) -> None:
     async with AsyncExitStack() as retaining:
 
@@ -71,7 +63,7 @@ async def test_a_bank_that_is_made_while_others_are_listed_keeps_its_bytes(
 
 
 async def test_a_bank_that_is_written_to_while_others_are_listed_keeps_its_bytes(
-    store: SqliteStore, clock: SteppingClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: SteppingClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keeping, "_AT_ONCE", 1)
 
