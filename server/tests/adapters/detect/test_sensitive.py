@@ -144,6 +144,6 @@ def test_ten_times_the_text_takes_about_ten_times_as_long(piece: str) -> None:
 
 
 def _seconds(text: str) -> float:
-    start = time.process_time()
+    start = time.thread_time()
     DETECTOR.find(text)
-    return time.process_time() - start
+    return time.thread_time() - start

@@ -260,8 +260,8 @@ def test_ten_times_the_item_takes_about_ten_times_as_long(piece: str, form: str)
     def seconds(size: int) -> float:
         pieces = [piece.format(number) for number in range(size // len(piece))]
         given_item = item("".join(pieces) if form == "plain" else json.dumps(pieces))
-        start = time.process_time()
+        start = time.thread_time()
         scanner.scan(lambda change: mapped_item(given_item, change))
-        return time.process_time() - start
+        return time.thread_time() - start
 
     assert seconds(500_000) < 30 * max(seconds(50_000), 0.004)
