@@ -132,6 +132,30 @@ async def test_xlsx_names_each_value_and_leaves_out_empty_sheets() -> None:
     assert await read("people.xlsx", xlsx()) == f"## People\n{ROWS}"
 
 
+async def test_xlsx_shows_a_formula_that_was_not_computed() -> None:
+    from openpyxl import Workbook
+    from openpyxl.worksheet.formula import ArrayFormula
+
+    book = Workbook()
+    for row in (
+        ["cost", "count", "sum"],
+        [2, 3, "=A2*B2"],
+        [4, None, "=A3"],
+        [None, None, ArrayFormula("C4", "=A2:A3")],
+    ):
+        book.active.append(row)
+    buffer, made = io.BytesIO(), saved(book.save)
+    with zipfile.ZipFile(io.BytesIO(made)) as source, zipfile.ZipFile(buffer, "w") as changed:
+        for entry in source.infolist():
+            sheet = source.read(entry)
+            # As a spreadsheet program saves it: computed, here to an empty text.
+            changed.writestr(entry, sheet.replace(b'<c r="C3"><f>A3</f>', b'<c r="C3" t="str"><f>A3</f>'))
+    assert (
+        await read("a.xlsx", made) == "## Sheet\ncost = 2; count = 3; sum = =A2*B2\ncost = 4; sum = =A3\nsum = =A2:A3"
+    )
+    assert "=A3\n" not in await read("a.xlsx", buffer.getvalue())
+
+
 async def test_pdf_reads_its_pages_in_order() -> None:
     assert await read("a.pdf", pdf("Ann moved to Oslo.", "Zoe lives in Graz.")) == (
         "Ann moved to Oslo.\n\nZoe lives in Graz."

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import IO, TYPE_CHECKING, Any
 
 from hindsight_server.adapters.parse.plain import Unreadable
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 _ENTITIES = (b"<!DOCTYPE", b"<!ENTITY")
 _CHUNK = 1 << 20
+_FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _DOCX_SIGNS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
 # What was deleted or moved away, readings above words, how things look, and the second form of a text box.
@@ -183,22 +186,62 @@ def _shape_lines(shapes: Iterable[Any]) -> Iterator[str]:
 
 
 def xlsx_text(data: bytes, limits: PackageLimits) -> str:
+    """The values of cells; a formula that nobody has computed yet is read as it was written."""
     from openpyxl import load_workbook
 
     book = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
+    written = load_workbook(io.BytesIO(data), read_only=True, keep_links=False) if _has_formulas(data) else None
     try:
         if len(book.sheetnames) > limits.pages:
             raise Unreadable(f"it has {len(book.sheetnames)} sheets; at most {limits.pages} are read")
         found = []
-        for sheet in book.worksheets:
-            sheet.reset_dimensions()  # some programs write a wrong range, and cells outside of it would be lost
-            rows = ([_cell(value) for value in row] for row in sheet.iter_rows(values_only=True))
-            lines = list(table_lines(row for row in rows if any(row)))
+        for sheet, same in zip_longest(book.worksheets, written.worksheets if written is not None else ()):
+            lines = list(table_lines(row for row in _sheet_rows(sheet, same) if any(row)))
             if lines:
                 found.append("\n".join([f"## {sheet.title}", *lines]))
         return "\n\n".join(found)
     finally:
         book.close()
+        if written is not None:
+            written.close()
+
+
+def _has_formulas(data: bytes) -> bool:
+    with zipfile.ZipFile(io.BytesIO(data)) as package:
+        for name in package.namelist():
+            if "worksheets/" in name and name.endswith(".xml"):
+                with package.open(name) as member:
+                    before = b""
+                    while chunk := member.read(_CHUNK):
+                        if _FORMULA.search(before + chunk):
+                            return True
+                        before = chunk[-64:]
+    return False
+
+
+def _sheet_rows(sheet: Any, written: Any) -> Iterator[list[str]]:
+    """The cells of a sheet as text. `written` is the same sheet with formulas in the place of what they came to."""
+    sheet.reset_dimensions()  # some programs write a wrong range, and cells outside of it would be lost
+    if written is None:
+        yield from ([_cell(value) for value in row] for row in sheet.iter_rows(values_only=True))
+        return
+    written.reset_dimensions()
+    for row, formulas in zip_longest(sheet.iter_rows(), _formulas(written), fillvalue=()):
+        yield [_computed(cell, formula) for cell, formula in zip_longest(row, formulas)]
+
+
+def _formulas(sheet: Any) -> Iterator[Any]:
+    try:
+        yield from sheet.iter_rows(values_only=True)
+    except Exception:  # openpyxl takes some formulas of newer programs for damaged: their values are read without them
+        return
+
+
+def _computed(cell: Any, formula: Any) -> str:
+    """A cell's value, or its formula. One that came to an empty text has a type; one that was not computed has none."""
+    if cell.value is not None or cell.data_type != "n" or formula is None:
+        return _cell(cell.value)
+    return str(getattr(formula, "text", formula))
 
 
 def _cell(value: object) -> str:
