@@ -17,6 +17,7 @@ from hindsight_server.engine.mental_models.refresher import Refresher
 from hindsight_server.engine.mental_models.search import PageSearch
 from hindsight_server.engine.mental_models.types import MentalModelPatch
 from hindsight_server.ports.mental_models import MentalModel, PageIndex
+from hindsight_server.ports.records import BankChange
 
 from .conftest import BANK, Brain, Pages
 
@@ -56,6 +57,20 @@ async def test_a_bank_sets_other_triggers_for_its_pages(pages: Pages) -> None:
             BANK,
             {"knowledge_page_default_trigger": {"refresh_cron": "0 4 * * *", "refresh_after_consolidation": True}},
         )
+
+
+async def test_a_blank_schedule_is_refused_instead_of_leaving_a_page_to_itself(pages: Pages) -> None:
+    with pytest.raises(InvalidInput, match=r"refresh_cron.* null") as refused:
+        await add(pages, "Tea", trigger={"refresh_cron": " "})
+    assert refused.value.field == "trigger.refresh_cron"
+    page = await add(pages, "Rum")
+    with pytest.raises(InvalidInput, match="blank"):
+        await pages.models.update(BANK, page, MentalModelPatch(trigger={"refresh_cron": ""}))
+    assert (await pages.get(page)).trigger.refresh_after_consolidation, "a patch that is refused turns nothing off"
+    held = BankChange(config={"knowledge_page_default_trigger": {"refresh_cron": " ", "full_refresh_cron": ""}})
+    await pages.store.save_bank(BANK, held, pages.clock.now())
+    trigger = (await pages.get(await add(pages, "Beer"))).trigger
+    assert (trigger.refresh_after_consolidation, trigger.refresh_cron, trigger.full_refresh_cron) == (True, None, None)
 
 
 def _settings(**config: object) -> object:

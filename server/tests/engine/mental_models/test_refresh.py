@@ -515,6 +515,8 @@ BAD_INPUT: dict[str, tuple[dict[str, Any], str]] = {
         "trigger.refresh_cron",
     ),
     "no cron": ({"trigger": {"refresh_cron": "every day"}}, "trigger.refresh_cron"),
+    "blank cron": ({"trigger": {"refresh_cron": " "}}, "trigger.refresh_cron"),
+    "empty full cron": ({"trigger": {"full_refresh_cron": ""}}, "trigger.full_refresh_cron"),
     "cron with seconds": ({"trigger": {"full_refresh_cron": "0 0 3 * * *"}}, "trigger.full_refresh_cron"),
     "unknown mode": ({"trigger": {"mode": "half"}}, "trigger.mode"),
     "unknown type": ({"trigger": {"fact_types": ["opinion"]}}, "trigger.fact_types"),

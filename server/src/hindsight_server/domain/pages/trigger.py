@@ -57,6 +57,7 @@ class Trigger:
 
 
 TRIGGER_FIELDS = tuple(one.name for one in fields(Trigger))
+SCHEDULES = ("refresh_cron", "full_refresh_cron")
 _FLAGS = ("refresh_after_consolidation", "exclude_mental_models", "keep_trace")
 _OPTIONAL_FLAGS = ("include_chunks", "reflect_search_observations_include_entities")
 _NUMBERS = {
@@ -69,7 +70,7 @@ _LISTS = ("fact_types", "exclude_mental_model_ids", "tag_groups")
 _KINDS: Mapping[str, tuple[Any, str]] = {
     **dict.fromkeys((*_FLAGS, *_OPTIONAL_FLAGS), (bool, "true or false")),
     **dict.fromkeys(_LISTS, (list | tuple, "a list")),
-    **dict.fromkeys(("refresh_cron", "full_refresh_cron"), (str, "a cron expression")),
+    **dict.fromkeys(SCHEDULES, (str, "a cron expression")),
     "response_schema": (Mapping, "a JSON Schema object"),
 }
 _ONCE = ("refresh_after_consolidation", "refresh_cron")
@@ -93,9 +94,6 @@ def read_trigger(given: Mapping[str, Any], field: str, *, onto: Trigger | None =
     for name in (*_FLAGS, "mode"):
         if values[name] is None:
             values[name] = getattr(Trigger(), name)
-    for name in ("refresh_cron", "full_refresh_cron"):
-        if isinstance(values[name], str) and not values[name].strip():
-            values[name] = None
     if onto is not None:
         for name, other in (_ONCE, _ONCE[::-1]):
             if given.get(name) and not given.get(other):
@@ -126,17 +124,24 @@ def _check(values: Mapping[str, Any], field: str) -> None:
     for name, (kind, wanted) in _KINDS.items():
         if values[name] is not None and not isinstance(values[name], kind):
             raise _bad(field, name, f"must be {wanted}")
+    for name in SCHEDULES:
+        if values[name] is not None and not values[name].strip():
+            raise _bad(field, name, "is blank; give five fields, such as '0 3 * * *', or null for no schedule")
     for name, least in _NUMBERS.items():
         value = values[name]
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**53):
             raise _bad(field, name, f"must be a whole number, {least} or more")
+    _check_texts(values, field)
+    if values["refresh_after_consolidation"] and values["refresh_cron"]:
+        raise _bad(field, "refresh_cron", "can't stand beside refresh_after_consolidation; choose one of the two")
+
+
+def _check_texts(values: Mapping[str, Any], field: str) -> None:
     for name in ("fact_types", "exclude_mental_model_ids"):
         if not all(isinstance(one, str) for one in values[name] or ()):
             raise _bad(field, name, "must be a list of texts")
     if set(values["fact_types"] or ()) - set(FactType):
         raise _bad(field, "fact_types", f"may hold: {', '.join(FactType)}")
-    if values["refresh_after_consolidation"] and values["refresh_cron"]:
-        raise _bad(field, "refresh_cron", "can't stand beside refresh_after_consolidation; choose one of the two")
 
 
 def _group(group: Any, place: str, depth: int) -> TagFilter:

@@ -8,6 +8,7 @@ from typing import Any
 
 from hindsight_server.domain.errors import InvalidInput, NotFound
 from hindsight_server.domain.ids import new_id
+from hindsight_server.domain.pages.trigger import SCHEDULES
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.domain.text import clean_text
 from hindsight_server.engine.in_turn import InTurn
@@ -174,7 +175,9 @@ class KnowledgeBase:
             bank = await self._store.get_bank(bank_id)
         except NotFound:
             return dict(self._default)
-        given: Mapping[str, Any] = bank.config.get(_DEFAULT) or {}
+        held: Mapping[str, Any] = bank.config.get(_DEFAULT) or {}
+        # Banks have taken blank schedules, which are refused now: those that are still there say nothing.
+        given = {name: value for name, value in held.items() if name not in SCHEDULES or value is None or value.strip()}
         trigger = {**self._default, **given}
         if given.get("refresh_cron") and "refresh_after_consolidation" not in given:
             trigger["refresh_after_consolidation"] = False
