@@ -137,6 +137,8 @@ BAD_ANSWERS: dict[str, Any] = {
     "prose for ever": ChatReply(text="I would rather talk."),
     "unknown tool": tool_call("delete_everything"),
     "headings only by marks": "# \n\n## \n",
+    "only a heading": "# Only a heading",
+    "headings over a rule": "# Drinks\n\n---\n\n## Tea\n\n-\n",
 }
 
 

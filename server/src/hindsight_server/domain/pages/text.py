@@ -17,6 +17,7 @@ _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})(.*)\Z")
 # A run of spaces is taken whole, and from its beginning only: models that loop write very long ones.
 _CITATION = re.compile(r"(?:(?<![ \t])[ \t]++)?\[(\d{1,4}(?:[ \t]*+,[ \t]*+\d{1,4})*+)\](?![(\[:])")
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_MARKS = " \t\n#*+-=>_`|~"  # of rules, lists, quotes, tables and code; without words they say nothing
 _DEEPEST = 6
 _LONGEST_HEADING = 300
 
@@ -46,6 +47,11 @@ class PageText:
 
     sections: tuple[Section, ...] = ()
     next_number: int = 1
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says nothing: there are headings at most, and marks of Markdown beneath."""
+        return not any(section.text.strip(_MARKS) for section in self.sections)
 
     def section(self, section_id: str) -> Section | None:
         """The section of that id."""

@@ -40,7 +40,7 @@ class MentalModelReader:
         found = [
             model
             for model in await self._store.list_mental_models(bank_id)
-            if model.content.text.sections
+            if not model.content.text.is_empty
             and model.mental_model_id not in scope.excluded
             and (scope.tags is None or scope.tags.matches(model.tags))
         ]

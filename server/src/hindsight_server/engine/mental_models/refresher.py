@@ -111,7 +111,7 @@ class Refresher:
         if run.effective != "delta":
             return
         model = run.model
-        if not model.content.text.sections:
+        if model.content.text.is_empty:
             run.fallback = "no_baseline_content"
         elif model.content.answered_query != model.source_query:
             run.fallback = "source_query_changed"
@@ -261,8 +261,8 @@ class Refresher:
     async def _finish(self, run: Refreshing, content: PageContent) -> None:
         """What the page is found by, and whether it says anything new."""
         text = content.text
-        if not text.sections:
-            run.fail(kinds.EMPTY, "empty_candidate", "The answer holds no words; the page stays as it was.")
+        if text.is_empty:
+            run.fail(kinds.EMPTY, "empty_candidate", "The answer is headings alone; the page stays as it was.")
             return
         terms = {section.section_id: tuple(self._terms(section)) for section in text.sections}
         run.content = replace(content, section_terms=terms)
