@@ -81,6 +81,18 @@ def test_the_graph_goes_by_the_names_that_users_gave(api: Any, bank: str) -> Non
     assert set(shown["aliases"]) == {"Alice Chen", "Ally"}
 
 
+def test_a_rename_never_merges_two_entities(api: Any, bank: str) -> None:
+    """One typing error would join two people, and say nothing of it."""
+    api.retain(bank, {"content": "Alice Chen met Bob Stone in Oslo."})
+    held = entities(api, bank)
+    refused = api.bank("PATCH", bank, f"/entities/{held['Alice Chen']['id']}", {"canonical_name": "bob  stone"})
+    assert refused.status == 409
+    assert "Bob Stone" in str(refused.body)
+    assert held["Bob Stone"]["id"] in str(refused.body)
+    assert "Merge" in str(refused.body)
+    assert set(entities(api, bank)) == set(held)
+
+
 def test_a_filter_by_tags_hides_names_too(api: Any, bank: str) -> None:
     api.retain(
         bank, {"content": "Alice Chen runs payments.", "tags": ["a"]}, {"content": "Alice likes tea.", "tags": ["b"]}
@@ -103,6 +115,7 @@ def test_a_filter_by_tags_hides_names_too(api: Any, bank: str) -> None:
         ("POST", "aliases", {"name": " "}, 422, "name"),
         ("POST", "aliases", {"name": "Cyrus"}, 409, None),
         ("PATCH", "", {"canonical_name": "x" * 300}, 422, "canonical_name"),
+        ("PATCH", "", {"canonical_name": "Cyrus"}, 409, None),
         ("DELETE", "aliases/Nobody", None, 422, "names"),
     ],
 )

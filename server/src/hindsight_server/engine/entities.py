@@ -92,12 +92,15 @@ class Entities:
             NotFound: there is no such entity.
             InvalidInput: the name is blank or longer than 256 characters.
             Blocked: the bank's memory defence keeps it out.
-            Conflict: it is one of several names of another entity.
+            Conflict: it is one of several names of another entity. The only name of another makes the two one.
         """
         return await self._name(bank_id, entity_id, name, "name", shown=False)
 
     async def rename(self, bank_id: str, entity_id: str, name: str) -> Entity:
-        """Have an entity go by a name, one of its own or a new one; raises as `add_alias` does."""
+        """Have an entity go by a name, one of its own or a new one.
+
+        Raises as `add_alias` does, and Conflict for every name of another entity: two are made one by `merge` alone.
+        """
         return await self._name(bank_id, entity_id, name, "canonical_name", shown=True)
 
     async def _name(self, bank_id: str, entity_id: str, name: str, field: str, *, shown: bool) -> Entity:

@@ -122,7 +122,7 @@ class EntityStore(Protocol):
     async def name_entity(self, bank_id: str, entity_id: str, name: str, now: datetime, *, shown: bool) -> Entity:
         """Give an entity a further name, which is kept as long as the entity; `shown` has it stand for the entity.
 
-        Raises NotFound; Conflict when the name is one of several of another entity.
+        Raises NotFound; Conflict when the name is one of several of another entity, or, `shown`, any of another's.
         """
         ...
 

@@ -81,8 +81,8 @@ def name_entity(
         _set_rule(session, entity, number, same=True)
     else:
         number, other, size = held
-        if other != entity and size > 1:
-            raise Conflict(f"'{name[:80]}' is a name of another entity. Merge the two, or split the name off first.")
+        if other != entity and (shown or size > 1):
+            raise _taken(session, name, number, apart=size > 1)
         if other != entity:
             for one in group:
                 _drop_rules(session, one, [_Name(number, "", 0, 0, "", other)])
@@ -95,6 +95,13 @@ def name_entity(
     touch(session, [number, *(one.number for one in group)])
     session.save()
     return entities_by_number(connection, bank_id, [number])[0]
+
+
+def _taken(session: BankSession, name: str, number: int, *, apart: bool) -> Conflict:
+    """The refusal of a name of another entity; `apart`: the name can be split off it."""
+    (other,) = entities_by_number(session.connection, session.bank_id, [number])
+    remedy = "Merge the two, or split the name off first." if apart else "Merge the two if they are one."
+    return Conflict(f"'{name[:80]}' is a name of another entity, '{other.name[:80]}' ({other.entity_id}). {remedy}")
 
 
 def _group(session: BankSession, entity_id: str) -> list[_Name]:

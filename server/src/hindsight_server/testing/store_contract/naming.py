@@ -183,6 +183,11 @@ class NamingContract:
         assert named_fact.entities == ("Dr Zyx",)
         with pytest.raises(Conflict):
             await store.name_entity("b", alice.entity_id, "Victor", NOW, shown=False)
+        await tell(store, "d4", "Room 101")
+        room = await found(store, "Room 101")
+        with pytest.raises(Conflict, match=f"Room 101.*{room.entity_id}.*[Mm]erge"):
+            await store.name_entity("b", alice.entity_id, "room 101", NOW, shown=True)
+        assert (await found(store, "Room 101")).name == "Room 101"
         (left,) = (await store.split_entity("b", alice.entity_id, ["The Quokka"], NOW))[:1]
         assert left.aliases == ("Alice Chen",)
         assert await store.find_entities("b", ["The Quokka"]) == []
