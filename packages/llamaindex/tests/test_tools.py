@@ -11,7 +11,7 @@ from llama_index.core.tools import FunctionTool
 from llama_index.core.tools.tool_spec.base import BaseToolSpec
 from llamaindex_scripted import FunctionAgent, ReActAgent, ScriptedLLM, calling, react
 
-from hindsight_adapter_core import TOOL_SPECS
+from hindsight_adapter_core import TOOL_SPECS, DeliveryOptions
 from hindsight_adapter_core.testing import AdapterContract, AdapterUnderTest, FakeHindsight
 from hindsight_llamaindex import HindsightError, HindsightToolSpec, configure, create_hindsight_tools
 
@@ -64,12 +64,18 @@ def test_the_documented_parameters_and_defaults() -> None:
         "reflect_tags_match": None,
         "mission": None,
     }
+    ours = {
+        "raise_on_error": False,
+        "retain_async": False,
+        "source_tag": False,
+        "tag_groups": None,
+        "min_scores": None,
+        "deadlines": None,
+        "delivery": None,
+    }
     for target, own in (
-        (HindsightToolSpec, {"deadlines": None}),
-        (
-            create_hindsight_tools,
-            {"deadlines": None, "include_retain": True, "include_recall": True, "include_reflect": True},
-        ),
+        (HindsightToolSpec, ours),
+        (create_hindsight_tools, {**ours, "include_retain": True, "include_recall": True, "include_reflect": True}),
     ):
         parameters = dict(inspect.signature(target).parameters)
         assert parameters.pop("bank_id").default is inspect.Parameter.empty
@@ -191,6 +197,69 @@ def test_configure_is_honoured_and_arguments_win(server: FakeHindsight) -> None:
     spec = HindsightToolSpec(bank_id="ada", max_tokens=10)
     assert spec.explain()["budget"] == ("high", "configure()")
     assert spec.explain()["max_tokens"] == (10, "argument")
+
+
+@pytest.mark.feature("L7")
+async def test_stored_in_the_background_when_asked(server: FakeHindsight) -> None:
+    spec = HindsightToolSpec(
+        bank_id="ada",
+        hindsight_api_url=server.url,
+        retain_async=True,
+        source_tag=True,
+        delivery=DeliveryOptions(first_pause=0.01),
+    )
+    (retain,) = spec.to_tool_list(["retain_memory"])
+    server.fail("retain", status=503, headers={"Retry-After": "0"}, times=2)
+    for number, answer in enumerate((retain.call(content="One."), await retain.acall(content="Two."))):
+        assert answer.content == "Memory accepted; it is being stored in the background.", number
+    assert spec.flush() == await spec.aflush() == 0
+    assert sorted(server.texts("ada")) == ["One.", "Two."]
+    assert server.items("ada")[0]["tags"] == ["source:llamaindex"]
+
+
+@pytest.mark.feature("L7")
+async def test_filters_reach_the_wire(server: FakeHindsight) -> None:
+    groups = [{"or": [{"tags": ["a"]}, {"tags": ["b"]}]}]
+    _, recall, reflect = create_hindsight_tools(
+        bank_id="ada", hindsight_api_url=server.url, tag_groups=groups, min_scores={"final": 0.2}
+    )
+    recall.call(query="tea")
+    await reflect.acall(query="tea")
+    asked = server.requests_for("recall")[0].body
+    assert [one["or"][0]["tags"] for one in asked["tag_groups"]] == [["a"]]
+    assert asked["min_scores"]["final"] == 0.2
+    assert len(server.requests_for("reflect")[0].body["tag_groups"]) == 1
+
+
+@pytest.mark.feature("L7")
+async def test_a_failure_is_a_failed_tool_call_when_asked(server: FakeHindsight) -> None:
+    server.fail("recall", status=400, detail="no such luck", times=2)
+    tools = create_hindsight_tools(bank_id="ada", hindsight_api_url=server.url, raise_on_error=True)
+    with pytest.raises(HindsightError, match=r"Failed to search memory: .*no such luck"):
+        tools[1].call(query="tea")
+    llm = ScriptedLLM(calling("recall_memory", query="tea"), "I could not look.")
+    handler = FunctionAgent(tools=tools, llm=llm).run("What do I drink?")
+    outputs = [event.tool_output async for event in handler.stream_events() if hasattr(event, "tool_output")]
+    assert "I could not look." in str(await handler)
+    assert [one.is_error for one in outputs] == [True]
+    assert "Failed to search memory: " in str(outputs[0].content)
+
+
+@pytest.mark.feature("K1")
+async def test_a_spec_says_where_its_settings_come_from_and_closes(
+    server: FakeHindsight, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HINDSIGHT_API_KEY", "hsk_from-the-environment")
+    spec = HindsightToolSpec(bank_id="ada", hindsight_api_url=server.url)
+    assert spec.explain()["hindsight_api_url"] == (server.url, "argument")
+    assert spec.explain()["api_key"] == ("set", "environment")
+    assert "hsk_" not in repr(spec.explain())
+    for _ in range(2):
+        spec.retain_memory("Said.")
+        spec.close()
+        await spec.aretain_memory("Said again.")
+        await spec.aclose()
+    assert len(server.texts("ada")) == 4
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ Start at :func:`open_memory`, which gives a :class:`MemoryOperations`; a framewo
 from .bridge import Bridge, get_bridge
 from .checks import check_positive
 from .clients import AdapterPackage, ClientHandle, Connection, connect, lazy_client_class, resolve_connection
+from .connected import Connected, Flushed, explain_memory
 from .defaults import default_number, default_text, given
 from .delivery import Delivery, DeliveryOptions, DeliveryStats
 from .documents import Documents, turns_of
@@ -100,6 +101,7 @@ __all__ = [
     "ClientHandle",
     "ConcealedError",
     "ConfigHolder",
+    "Connected",
     "Connection",
     "ConversationLog",
     "ConversationLogs",
@@ -109,6 +111,7 @@ __all__ = [
     "DeliveryOptions",
     "DeliveryStats",
     "Documents",
+    "Flushed",
     "HindsightError",
     "MemoryOperations",
     "MemoryOptions",
@@ -138,6 +141,7 @@ __all__ = [
     "defused",
     "describe_failure",
     "dump_options",
+    "explain_memory",
     "fence_memories",
     "fill_template",
     "get_bridge",

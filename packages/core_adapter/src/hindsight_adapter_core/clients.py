@@ -142,7 +142,9 @@ def resolve_connection(hindsight_api_url: str | None, api_key: str | None, confi
         key, key_origin = "", None
     # A key that was read from a file ends in a line break, with which no header can be sent.
     key = key.strip()
-    return Connection(url=discreet_url(url), api_key=key or None, url_origin=url_origin, key_origin=key_origin)
+    return Connection(
+        url=discreet_url(url), api_key=key or None, url_origin=url_origin, key_origin=key_origin if key else None
+    )
 
 
 def connect(
@@ -165,7 +167,7 @@ def connect(
     """
     if client is not None:
         url = client_url(client) or hindsight_api_url
-        return ClientHandle(package, client, url=url, url_origin="argument", given=True)
+        return ClientHandle(package, client, url=url, url_origin="argument", key_origin="argument", given=True)
     connection = resolve_connection(hindsight_api_url, api_key, package.config.get_config())
     arguments: dict[str, Any] = {
         "base_url": connection.url,
@@ -175,9 +177,13 @@ def connect(
     if connection.api_key:
         arguments["api_key"] = connection.api_key
     built = package.client_class()(**arguments)
-    keyless_cloud = connection.api_key is None and _is_cloud(connection.url)
     return ClientHandle(
-        package, built, url=connection.url, url_origin=connection.url_origin, given=False, keyless_cloud=keyless_cloud
+        package,
+        built,
+        url=connection.url,
+        url_origin=connection.url_origin,
+        key_origin=connection.key_origin,
+        given=False,
     )
 
 
@@ -211,14 +217,14 @@ class ClientHandle:
         url: str | None,
         url_origin: Origin,
         given: bool,
-        keyless_cloud: bool = False,
+        key_origin: Origin | None,
     ) -> None:
         self.package = package
         self.url = safe_url(url) if url else None
         self.url_origin = url_origin
         self.given = given
+        self._key_origin = key_origin
         self._client = client
-        self._keyless_cloud = keyless_cloud
 
     @property
     def client(self) -> Any:
@@ -231,7 +237,7 @@ class ClientHandle:
         Raises:
             MissingCredentialsError: naming both remedies.
         """
-        if self._keyless_cloud:
+        if not self.given and self._key_origin is None and _is_cloud(self.url or ""):
             raise MissingCredentialsError(
                 f"no key for {DEFAULT_HINDSIGHT_API_URL}, nothing was sent. Set {HINDSIGHT_API_KEY_ENV}, "
                 f"or run `hindsight serve` and set {HINDSIGHT_API_URL_ENV}=http://localhost:8888"
@@ -251,6 +257,12 @@ class ClientHandle:
         configuration = getattr(getattr(self._client, "_api_client", None), "configuration", None)
         token = getattr(configuration, "access_token", None)
         return token if isinstance(token, str) else None
+
+    def explain(self) -> dict[str, tuple[Any, Origin]]:
+        """The address and where it came from; of the key, whether there is one and where it came from."""
+        has_key = self.secret if self.given else self._key_origin
+        key: tuple[str, Origin] = ("set", self._key_origin or "default") if has_key else ("not set", "default")
+        return {"hindsight_api_url": (self.url, self.url_origin), "api_key": key}
 
     async def aclose(self) -> None:
         """Close the HTTP session that this handle uses. It opens again at the next operation."""

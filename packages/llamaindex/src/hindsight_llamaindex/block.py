@@ -11,6 +11,7 @@ from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.core.memory.memory import BaseMemoryBlock
 
 from hindsight_adapter_core import (
+    Connected,
     Deadlines,
     DeliveryOptions,
     HindsightError,
@@ -24,7 +25,6 @@ from hindsight_adapter_core import (
 )
 
 from ._client import PACKAGE
-from .connected import Connected
 from .conversations import Conversation, Conversations, last_question, split_unanswered
 from .fields import BankFields, resolved_fields
 from .session import Session

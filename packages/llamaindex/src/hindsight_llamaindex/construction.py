@@ -10,6 +10,7 @@ from llama_index.core.bridge.pydantic import BaseModel, Field, PrivateAttr, mode
 from llama_index.core.memory.types import BaseMemory
 
 from hindsight_adapter_core import (
+    Connected,
     ConversationLog,
     Deadlines,
     DeliveryOptions,
@@ -23,7 +24,6 @@ from hindsight_adapter_core import (
 )
 
 from ._client import PACKAGE
-from .connected import Connected
 from .defaults import DEFAULT_BUDGET, DEFAULT_CONTEXT, DEFAULT_MAX_TOKENS, DEFAULT_TAGS_MATCH, given
 from .fields import BankFields, resolved_fields
 from .session import Session

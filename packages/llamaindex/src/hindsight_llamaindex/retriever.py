@@ -9,6 +9,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from hindsight_adapter_core import (
+    Connected,
     Deadlines,
     HindsightError,
     MemoryOperations,
@@ -20,7 +21,6 @@ from hindsight_adapter_core import (
 )
 
 from ._client import PACKAGE
-from .connected import Connected
 
 __all__ = ["HindsightRetriever"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hindsight_adapter_core import Deadlines, MemoryOptions, SettingsError, open_memory
+from hindsight_adapter_core import Deadlines, Flushed, MemoryOptions, SettingsError, open_memory
 from hindsight_adapter_core.tasks import TaskMemory, TaskOptions, TaskRun, TaskRuns
 
 from ._client import PACKAGE
@@ -13,7 +13,7 @@ from ._client import PACKAGE
 __all__ = ["HindsightTasks"]
 
 
-class HindsightTasks:
+class HindsightTasks(Flushed):
     """Task memory around ``agent.run()``, for every agent in a workflow (llama-index-core 0.12.37 and later).
 
     When a run begins, the user's words start a task, and a snapshot of what is known of earlier tasks is put in front
@@ -54,8 +54,8 @@ class HindsightTasks:
         deadlines: Deadlines | None = None,
     ) -> None:
         memory_options = MemoryOptions(bank_id=bank_id, hindsight_api_url=hindsight_api_url, deadlines=deadlines)
-        operations = open_memory(PACKAGE, memory_options, client=client, api_key=api_key)
-        self._runs = TaskRuns(operations, user_id=user_id, options=options, snapshot=snapshot)
+        self._operations = open_memory(PACKAGE, memory_options, client=client, api_key=api_key)
+        self._runs = TaskRuns(self._operations, user_id=user_id, options=options, snapshot=snapshot)
 
     def memory_of(self, user_id: str | None = None) -> TaskMemory:
         """The task memory of a user: to search it, or to end a task."""
@@ -115,21 +115,5 @@ class HindsightTasks:
             await handler.cancel_run()
             raise
 
-    def flush(self, timeout: float = 10.0) -> int:
-        """Wait for events that are still queued; returns how many are left."""
-        return self._runs.flush(timeout)
-
-    async def aflush(self, timeout: float = 10.0) -> int:
-        """Async twin of :meth:`flush`."""
-        return await self._runs.aflush(timeout)
-
-    def close(self) -> None:
-        """Release the HTTP session; it opens again at the next run."""
-        self._runs.operations.close()
-
-    async def aclose(self) -> None:
-        """Async twin of :meth:`close`."""
-        await self._runs.operations.aclose()
-
     def __repr__(self) -> str:
-        return f"HindsightTasks(bank_id={self._runs.operations.settings.bank_id!r})"
+        return f"HindsightTasks(bank_id={self._operations.settings.bank_id!r})"

@@ -12,6 +12,8 @@ from llama_index.core.tools.types import ToolMetadata
 from hindsight_adapter_core import (
     TOOL_SPECS,
     Deadlines,
+    DeliveryOptions,
+    Flushed,
     MemoryOperations,
     MemoryOptions,
     MemoryToolSpec,
@@ -20,7 +22,6 @@ from hindsight_adapter_core import (
 )
 
 from ._client import PACKAGE
-from .connected import Connected
 from .defaults import DEFAULT_CONTEXT, given
 
 __all__ = ["HindsightToolSpec", "create_hindsight_tools"]
@@ -30,12 +31,12 @@ _SPECS: dict[str, MemoryToolSpec] = {spec.name: spec for spec in TOOL_SPECS} | {
 }
 
 
-class HindsightToolSpec(Connected, BaseToolSpec):
+class HindsightToolSpec(Flushed, BaseToolSpec):
     """Three memory tools: ``retain_memory``, ``recall_memory`` and ``reflect_on_memory``, each sync and async.
 
-    A tool never raises because of the memory: it answers with a sentence such as "Failed to store memory: ...",
-    which the model reads. Requests run on one background loop, so the tools work in sync code, inside a running loop
-    and in any thread.
+    A tool does not raise because of the memory: it answers with a sentence such as "Failed to store memory: ...",
+    which the model reads, unless ``raise_on_error`` is set. Requests run on one background loop, so the tools work in
+    sync code, inside a running loop and in any thread.
 
     Args:
         bank_id: the memory bank; ``None`` takes ``HINDSIGHT_BANK_ID``.
@@ -58,7 +59,14 @@ class HindsightToolSpec(Connected, BaseToolSpec):
         reflect_tags: filter of reflect; default ``recall_tags``.
         reflect_tags_match: default ``recall_tags_match``.
         mission: what the bank is for; given one, the bank is created before its first use.
+        raise_on_error: raise :class:`HindsightError`, which makes the call a failed tool call, instead of answering so.
+        retain_async: queue what is to be stored and go on; the next recall may not see it yet. What is queued is
+            delivered in the background, also after an outage, and before the process ends.
+        source_tag: also tag what is stored with ``source:llamaindex``.
+        tag_groups: boolean tag filter of recall and reflect, instead of ``recall_tags``.
+        min_scores: score floors of recall, e.g. ``{"final": 0.2}``.
         deadlines: time limits in seconds; default retain 15, recall 10, reflect 30, bank creation 15.
+        delivery: bounds and pauses of the background queue.
 
     Raises:
         SettingsError: an argument is out of its range.
@@ -97,7 +105,13 @@ class HindsightToolSpec(Connected, BaseToolSpec):
         reflect_tags: list[str] | None = None,
         reflect_tags_match: str | None = None,
         mission: str | None = None,
+        raise_on_error: bool = False,
+        retain_async: bool = False,
+        source_tag: bool = False,
+        tag_groups: list[dict[str, Any]] | None = None,
+        min_scores: dict[str, float] | None = None,
         deadlines: Deadlines | None = None,
+        delivery: DeliveryOptions | None = None,
     ) -> None:
         options = MemoryOptions(
             bank_id=bank_id,
@@ -118,9 +132,16 @@ class HindsightToolSpec(Connected, BaseToolSpec):
             reflect_tags=reflect_tags,
             reflect_tags_match=reflect_tags_match,
             mission=mission,
+            source_tag=source_tag,
+            retain_async=retain_async,
+            tag_groups=tag_groups,
+            min_scores=min_scores,
             deadlines=deadlines,
+            delivery=delivery,
         )
-        self._operations: MemoryOperations = open_memory(PACKAGE, options, client=client, api_key=api_key)
+        self._operations: MemoryOperations = open_memory(
+            PACKAGE, options, client=client, api_key=api_key, raise_on_error=raise_on_error
+        )
 
     # The docstrings below are for people; a model reads the descriptions of the adapter core.
 
@@ -216,15 +237,22 @@ def create_hindsight_tools(  # noqa: PLR0913 - the documented signature
     reflect_tags: list[str] | None = None,
     reflect_tags_match: str | None = None,
     mission: str | None = None,
-    deadlines: Deadlines | None = None,
     include_retain: bool = True,
     include_recall: bool = True,
     include_reflect: bool = True,
+    raise_on_error: bool = False,
+    retain_async: bool = False,
+    source_tag: bool = False,
+    tag_groups: list[dict[str, Any]] | None = None,
+    min_scores: dict[str, float] | None = None,
+    deadlines: Deadlines | None = None,
+    delivery: DeliveryOptions | None = None,
 ) -> list[FunctionTool]:
     """The memory tools as a list, ready for an agent: :class:`HindsightToolSpec` in one call.
 
     Args:
-        bank_id: the memory bank; this and all others but the last three are those of :class:`HindsightToolSpec`.
+        bank_id: the memory bank; this and all others but the next three are those of :class:`HindsightToolSpec`. Keep
+            a tool spec instead where you want to ``flush``, ``close`` or ``explain``: a list of tools can't.
         include_retain: with the tool ``retain_memory``.
         include_recall: with the tool ``recall_memory``.
         include_reflect: with the tool ``reflect_on_memory``.
@@ -263,6 +291,12 @@ def create_hindsight_tools(  # noqa: PLR0913 - the documented signature
         reflect_tags=reflect_tags,
         reflect_tags_match=reflect_tags_match,
         mission=mission,
+        raise_on_error=raise_on_error,
+        retain_async=retain_async,
+        source_tag=source_tag,
+        tag_groups=tag_groups,
+        min_scores=min_scores,
         deadlines=deadlines,
+        delivery=delivery,
     )
     return spec.to_tool_list([one.name for one in chosen]) if chosen else []
