@@ -74,6 +74,22 @@ def xlsx(path: Path) -> Path:
     return path
 
 
+def pdf_with_a_damaged_page() -> bytes:
+    """Two pages, of which nothing can decode the second. It has no table of its objects, which readers do without."""
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [4 0 R 6 0 R] /Count 2 >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for number, (words, decoder) in enumerate((("Ann moved to Oslo.", ""), ("lost", "/Filter /Unknown"))):
+        stream = f"BT /F1 12 Tf 72 700 Td ({words}) Tj ET"
+        about = f"/MediaBox [0 0 612 792] /Contents {5 + 2 * number} 0 R /Resources << /Font << /F1 3 0 R >> >>"
+        objects.append(f"<< /Type /Page /Parent 2 0 R {about} >>")
+        objects.append(f"<< /Length {len(stream)} {decoder} >>\nstream\n{stream}\nendstream")
+    body = "".join(f"{number} 0 obj\n{held}\nendobj\n" for number, held in enumerate(objects, start=1))
+    return f"%PDF-1.4\n{body}trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n0\n%%EOF".encode()
+
+
 @pytest.mark.feature("R14")
 def test_the_client_retains_files_each_as_a_document_with_an_operation(
     api: Api, server_url: str, bank: str, tmp_path: Path
@@ -167,6 +183,15 @@ def test_a_damaged_file_fails_its_operation_and_no_other(api: Api, bank: str, na
     assert broken["status"] == "failed"
     assert name in broken["error_message"]
     assert fine["status"] == "completed"
+
+
+def test_a_page_that_can_not_be_read_is_told_in_its_place_and_in_the_operation(api: Api, bank: str) -> None:
+    answer = upload(api, bank, [("a.pdf", pdf_with_a_damaged_page())], {"files_metadata": [{"document_id": "d"}]})
+    read = done(api, bank, answer.body["operation_ids"][0])
+    assert read["status"] == "completed", read
+    assert len(read["result_metadata"]["warnings"]) == 1
+    text = api.bank("GET", bank, "/documents/d").body["original_text"]
+    assert text == "Ann moved to Oslo.\n\n[page 2 can't be read]"
 
 
 def test_uploads_may_be_larger_than_other_bodies_and_no_larger(tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ ROWS = "name = Ann; city = Oslo; joined = 2015\nname = Zoë; city = Graz; joined
 
 
 async def read(filename: str, data: bytes, media_type: str = "", limits: ParseLimits | None = None) -> str:
-    return await ProcessParser(limits).parse(SourceFile(filename=filename, media_type=media_type, data=data))
+    file = SourceFile(filename=filename, media_type=media_type, data=data)
+    return (await ProcessParser(limits).parse(file)).text
 
 
 async def refused(filename: str, data: bytes, limits: ParseLimits | None = None) -> str:
@@ -97,6 +98,12 @@ def pdf(*pages: str) -> bytes:
     return out + f"{head}trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(out)}\n%%EOF".encode()
 
 
+def damaged(data: bytes, words: str) -> bytes:
+    """The PDF with a page that nothing can decode, the one with these words."""
+    before, _, behind = data.partition(f" >>\nstream\nBT /F1 12 Tf 72 700 Td ({words})".encode())
+    return before + f" /Filter /Unknown >>\nstream\nBT /F1 12 Tf 72 700 Td ({words})".encode() + behind
+
+
 def locked_pdf() -> bytes:
     from pypdf import PdfReader, PdfWriter
 
@@ -160,6 +167,16 @@ async def test_pdf_reads_its_pages_in_order() -> None:
     assert await read("a.pdf", pdf("Ann moved to Oslo.", "Zoe lives in Graz.")) == (
         "Ann moved to Oslo.\n\nZoe lives in Graz."
     )
+
+
+async def test_pdf_notes_a_page_that_can_not_be_read() -> None:
+    pages = ("Ann moved to Oslo.", "lost", "Zoe lives in Graz.")
+    file = SourceFile(filename="a.pdf", data=damaged(pdf(*pages), "lost"))
+    read = await ProcessParser().parse(file)
+    assert read.text == "Ann moved to Oslo.\n\n[page 2 can't be read]\n\nZoe lives in Graz."
+    assert read.warnings == ("Of the file's pages 1 can't be read (2); the text says so in their places.",)
+    assert "none of its pages (1)" in await refused("a.pdf", damaged(pdf("lost"), "lost"))
+    assert "the others hold no text" in await refused("a.pdf", damaged(pdf("lost", ""), "lost"))
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
@@ -304,7 +321,7 @@ async def test_a_file_that_is_refused_harms_no_other() -> None:
     parser = ProcessParser()
     with pytest.raises(InvalidInput):
         await parser.parse(SourceFile(filename="a.pdf", data=b"nonsense"))
-    assert await parser.parse(SourceFile(filename="a.txt", data=b"fine")) == "fine"
+    assert (await parser.parse(SourceFile(filename="a.txt", data=b"fine"))).text == "fine"
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ import os
 import sys
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
+from typing import Any
 
 from hindsight_server.adapters.parse import LENGTH_BYTES
 from hindsight_server.adapters.parse.kinds import Kind, kind_of
 from hindsight_server.domain.errors import InvalidInput
-from hindsight_server.ports.parser import SourceFile
+from hindsight_server.ports.parser import FileText, SourceFile
 
 _LIBRARIES = {Kind.PDF: "pypdf", Kind.DOCX: "docx", Kind.PPTX: "pptx", Kind.XLSX: "openpyxl"}
 _PASSED_ON = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "LANG", "LC_ALL", "TMPDIR", "TEMP", "SYSTEMROOT")
@@ -46,7 +47,7 @@ class ProcessParser:
         at_once: files that are read at the same time; more wait.
 
     Example:
-        >>> await ProcessParser().parse(SourceFile(filename="a.csv", data=b"city,year\\nOslo,2015"))
+        >>> (await ProcessParser().parse(SourceFile(filename="a.csv", data=b"city,year\\nOslo,2015"))).text
         'city = Oslo; year = 2015'
     """
 
@@ -67,7 +68,7 @@ class ProcessParser:
             return f"reading {kind.value.upper()} needs more libraries: pip install 'hindsight-server[files]'"
         return None
 
-    async def parse(self, file: SourceFile) -> str:
+    async def parse(self, file: SourceFile) -> FileText:
         reason = self.refusal(file.filename, file.media_type)
         kind = kind_of(file.filename, file.media_type)
         if reason is not None or kind is None:
@@ -76,9 +77,9 @@ class ProcessParser:
             answer = await self._answer(kind, file.data)
         if "text" not in answer:
             raise InvalidInput(f"{_named(file)} can't be read: {answer['error']}.")
-        return answer["text"]
+        return FileText(text=answer["text"], warnings=tuple(answer["warnings"]))
 
-    async def _answer(self, kind: Kind, data: bytes) -> dict[str, str]:
+    async def _answer(self, kind: Kind, data: bytes) -> dict[str, Any]:
         environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "hindsight_server.adapters.parse.worker"),
@@ -100,7 +101,7 @@ class ProcessParser:
                     process.kill()
                 await process.wait()
         try:
-            answer: dict[str, str] = json.loads(output)
+            answer: dict[str, Any] = json.loads(output)
         except ValueError:
             return {"error": "reading it took too much memory or time, and was ended"}
         return answer

@@ -1,8 +1,8 @@
 """The process that reads one file: ``python -m hindsight_server.adapters.parse.worker KIND LIMITS``.
 
 The file comes by standard input, after its length in eight bytes; the answer goes to standard output as JSON:
-``{"text": ...}`` or ``{"error": ...}``. It limits itself before it reads anything, so that whatever a file does to a
-library ends here, and ends when its standard input is closed, as it is when the server is killed.
+``{"text": ..., "warnings": [...]}`` or ``{"error": ...}``. It limits itself before it reads anything, so that whatever
+a file does to a library ends here, and ends when its standard input is closed, as it is when the server is killed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 from hindsight_server.adapters.parse import LENGTH_BYTES
 from hindsight_server.adapters.parse.kinds import Kind
 from hindsight_server.adapters.parse.plain import Unreadable, csv_text, decoded, html_text
+from hindsight_server.ports.parser import FileText
 
 
 def limit_process(memory_bytes: int, seconds: int) -> None:
@@ -43,10 +44,11 @@ def end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True, name="parent").start()
 
 
-def read_file(kind: Kind, data: bytes, limits: Mapping[str, int]) -> dict[str, str]:
+def read_file(kind: Kind, data: bytes, limits: Mapping[str, int]) -> dict[str, Any]:
     """The answer for one file."""
     try:
-        text = _reader(kind)(data, limits).strip()
+        found = _reader(kind)(data, limits)
+        text = found.text.strip()
         if not text:
             raise Unreadable("it holds no text")
         if len(text) > limits["chars"]:
@@ -63,10 +65,10 @@ def read_file(kind: Kind, data: bytes, limits: Mapping[str, int]) -> dict[str, s
         return {"error": "it is nested too deeply"}
     except Exception as error:  # whatever a library meets in a damaged file
         return {"error": f"it is damaged ({type(error).__name__})"}
-    return {"text": text}
+    return {"text": text, "warnings": list(found.warnings)}
 
 
-def _reader(kind: Kind) -> Callable[[bytes, Mapping[str, int]], str]:
+def _reader(kind: Kind) -> Callable[[bytes, Mapping[str, int]], FileText]:
     plain: dict[Kind, Callable[[bytes], str]] = {
         Kind.TEXT: decoded,
         Kind.CSV: lambda data: csv_text(data, None),
@@ -74,21 +76,21 @@ def _reader(kind: Kind) -> Callable[[bytes, Mapping[str, int]], str]:
         Kind.HTML: html_text,
     }
     if kind in plain:
-        return lambda data, _: plain[kind](data)
+        return lambda data, _: FileText(text=plain[kind](data))
     from hindsight_server.adapters.parse import office
 
     readers: dict[Kind, Callable[[bytes, office.PackageLimits], str]] = {
-        Kind.PDF: office.pdf_text,
         Kind.DOCX: office.docx_text,
         Kind.PPTX: office.pptx_text,
         Kind.XLSX: office.xlsx_text,
     }
 
-    def read(data: bytes, limits: Mapping[str, int]) -> str:
+    def read(data: bytes, limits: Mapping[str, int]) -> FileText:
         packed = office.PackageLimits(pages=limits["pages"], unpacked_bytes=limits["unpacked_bytes"])
-        if kind is not Kind.PDF:
-            office.check_package(data, packed)
-        return readers[kind](data, packed)
+        if kind is Kind.PDF:
+            return office.pdf_text(data, packed)
+        office.check_package(data, packed)
+        return FileText(text=readers[kind](data, packed))
 
     return read
 

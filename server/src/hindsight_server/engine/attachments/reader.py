@@ -14,7 +14,7 @@ from hindsight_server.engine.language import CallAbout, LanguageModel
 from hindsight_server.engine.language.prompts import data_block, prompt
 from hindsight_server.engine.together import together
 from hindsight_server.ports.llm import Image, Message
-from hindsight_server.ports.parser import FileParser, SourceFile
+from hindsight_server.ports.parser import FileParser, FileText, SourceFile
 from hindsight_server.ports.records import Bank
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class AttachmentReader:
         (allowed,) = screened.items
         return _without_redacted(read, allowed)
 
-    async def read(self, attachment: Attachment, data: bytes, about: CallAbout, around: tuple[str, str]) -> str:
+    async def read(self, attachment: Attachment, data: bytes, about: CallAbout, around: tuple[str, str]) -> FileText:
         """What stands in an attachment: a table or chart row by row. `around` is the text before and behind it."""
         reason = self.refusal(attachment)
         if reason is not None:
@@ -139,7 +139,7 @@ class AttachmentReader:
         asked = Message(role="user", text=text, images=(Image(media_type=attachment.media_type, data=data),))
         system = Message(role="system", text=prompt(PROMPT))
         answer = await self._vision.complete([system, asked], about=about, max_tokens=_ANSWER_TOKENS)
-        return _kept(answer.text, answer.truncated, self._vision.name)
+        return FileText(text=_kept(answer.text, answer.truncated, self._vision.name))
 
     async def _reading(
         self, checked: CheckedItem, known: Mapping[str, Attachment], place: Region, about: CallAbout
@@ -150,7 +150,7 @@ class AttachmentReader:
             data = await self._keeper.read(about.bank_id, attachment.digest)
         before = shown(content[max(0, place.start - _AROUND) : place.start], known)
         behind = shown(content[place.end : place.end + _AROUND], known)
-        return await self.read(attachment, data, about, (before, behind))
+        return (await self.read(attachment, data, about, (before, behind))).text
 
 
 def is_picture(attachment: Attachment) -> bool:

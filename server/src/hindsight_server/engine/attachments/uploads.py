@@ -112,15 +112,15 @@ class Uploads:
         data = await self._keeper.read(job.bank_id, attachment.digest)
         await self._tell(job, "reading")
         about = CallAbout(bank_id=job.bank_id, purpose="vision", operation_id=job.operation_id)
-        text = await self._reader.read(attachment, data, about, ("", ""))
-        if not text.strip():
+        read = await self._reader.read(attachment, data, about, ("", ""))
+        if not read.text.strip():
             raise InvalidInput(f"File '{attachment.filename}' can't be read: nothing can be read in it.")
         await self._tell(job, "retaining")
         if await self._store.get_operation(job.bank_id, job.operation_id) is None:
             raise NotFound(f"Operation '{job.operation_id}' is gone; nothing was retained.")
         kept = () if self.limits.delete_after_retain else (attachment,)
         outcome = await self._retainer.retain(
-            job.bank_id, [ItemInput(content=text, attachments=kept, **payload["item"])]
+            job.bank_id, [ItemInput(content=read.text, attachments=kept, **payload["item"])]
         )
         if not kept:
             self._keeper.give_up(job.bank_id, attachment.digest)
@@ -131,6 +131,7 @@ class Uploads:
             "no_fact_documents": outcome.no_fact_documents,
             "input_tokens": outcome.input_tokens,
             "output_tokens": outcome.output_tokens,
+            **({"warnings": list(read.warnings)} if read.warnings else {}),
         }
 
     def _check_sizes(self, files: Sequence[UploadedFile]) -> None:
