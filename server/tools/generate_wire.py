@@ -3,13 +3,13 @@
     python server/tools/generate_wire.py PATH/TO/openapi.json
 
 What is taken over is the interface: paths, methods, status codes, names and types of fields. Prose is left out; ours is
-in `docs/reference/http.md`. Three files come of it, and the contract that the tests check answers against:
+in `docs/reference/http.md`. These come of it, and the contract that the tests check answers against:
 
 * `operations.py`: every operation of the API, served or not;
 * `requests.py`: pydantic models of the bodies that are read. A field whose default is not null also takes null, and a
   map of strings takes every scalar;
-* `responses.py`: the shapes of the answers as TypedDicts, so that building a plain dict is checked by the type checker
-  and costs nothing at run time;
+* `responses/`: the shapes of the answers as TypedDicts, so that building a plain dict is checked by the type checker
+  and costs nothing at run time; a module for each module of `http`, and `shared.py` for what several answer with;
 * `server/tests/http/contract.json`: the document without its prose.
 """
 
@@ -17,7 +17,11 @@ from __future__ import annotations
 
 import json
 import keyword
+import re
 import sys
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -50,55 +54,53 @@ REQUESTS = [
     "CreateWebhookRequest",
     "UpdateWebhookRequest",
 ]
-RESPONSES = [
-    "LivenessResponse",
-    "VersionResponse",
-    "RetainResponse",
-    "RecallResponse",
-    "ReflectResponse",
-    "DirectiveListResponse",
-    "ListMemoryUnitsResponse",
-    "DeleteResponse",
-    "BankListResponse",
-    "BankProfileResponse",
-    "BankConfigResponse",
-    "BankStatsResponse",
-    "ListDocumentsResponse",
-    "DocumentResponse",
-    "UpdateDocumentResponse",
-    "DeleteDocumentResponse",
-    "ListChunksResponse",
-    "ChunkResponse",
-    "ReprocessDocumentResponse",
-    "EntityListItem",
-    "EntityDetailResponse",
-    "EntityGraphResponse",
-    "ListTagsResponse",
-    "DryRunExtractionResult",
-    "GraphDataResponse",
-    "OperationsListResponse",
-    "OperationStatusResponse",
-    "CancelOperationResponse",
-    "DeleteOperationResponse",
-    "RetryOperationResponse",
-    "FileRetainResponse",
-    "LLMRequestListResponse",
-    "LLMRequestStatsResponse",
-    "BankLlmHealthResponse",
-    "CreateMentalModelResponse",
-    "AsyncOperationSubmitResponse",
-    "CreateKnowledgePageResponse",
-    "KnowledgePageResponse",
-    "KnowledgePageSearchResponse",
-    "KnowledgePageBundleResponse",
-    "ConsolidationResponse",
-    "RecoverConsolidationResponse",
-    "ObservationScopesResponse",
-    "ClearMemoryObservationsResponse",
-    "ConsolidationStrategiesPreview",
-    "WebhookListResponse",
-    "WebhookDeliveryListResponse",
-]
+RESPONSES = {
+    "health": ["LivenessResponse", "VersionResponse"],
+    "retain": ["RetainResponse"],
+    "recall": ["RecallResponse"],
+    "reflect": ["ReflectResponse"],
+    "memories": ["ListMemoryUnitsResponse", "DeleteResponse", "ListTagsResponse"],
+    "graph": ["GraphDataResponse", "DryRunExtractionResult"],
+    "banks": ["BankListResponse", "BankProfileResponse", "BankConfigResponse", "BankStatsResponse", "DeleteResponse"],
+    "documents": [
+        "ListDocumentsResponse",
+        "DocumentResponse",
+        "UpdateDocumentResponse",
+        "DeleteDocumentResponse",
+        "ListChunksResponse",
+        "ChunkResponse",
+        "ReprocessDocumentResponse",
+    ],
+    "files": ["FileRetainResponse"],
+    "entities": ["EntityListItem", "EntityDetailResponse", "EntityGraphResponse"],
+    "observations": [
+        "ConsolidationResponse",
+        "RecoverConsolidationResponse",
+        "ObservationScopesResponse",
+        "ClearMemoryObservationsResponse",
+        "ConsolidationStrategiesPreview",
+        "DeleteResponse",
+    ],
+    "mental_models": ["CreateMentalModelResponse", "AsyncOperationSubmitResponse"],
+    "knowledge": [
+        "CreateKnowledgePageResponse",
+        "KnowledgePageResponse",
+        "KnowledgePageSearchResponse",
+        "KnowledgePageBundleResponse",
+    ],
+    "directives": ["DirectiveListResponse", "DeleteResponse"],
+    "operations": [
+        "OperationsListResponse",
+        "OperationStatusResponse",
+        "CancelOperationResponse",
+        "DeleteOperationResponse",
+        "RetryOperationResponse",
+    ],
+    "language": ["LLMRequestListResponse", "LLMRequestStatsResponse", "BankLlmHealthResponse"],
+    "webhooks": ["WebhookListResponse", "WebhookDeliveryListResponse", "DeleteResponse"],
+}
+"""The shapes that the handlers of each module of `http` answer with."""
+SHARED = "shared"
 SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 METHODS = ("get", "put", "post", "patch", "delete")
 
@@ -106,11 +108,15 @@ METHODS = ("get", "put", "post", "patch", "delete")
 def main() -> None:
     document = json.loads(Path(sys.argv[1]).read_text())
     schemas: dict[str, Any] = document["components"]["schemas"]
-    WIRE.mkdir(exist_ok=True)
+    (WIRE / "responses").mkdir(parents=True, exist_ok=True)
     (WIRE / "__init__.py").write_text('"""Shapes of the HTTP API, generated by `server/tools/generate_wire.py`."""\n')
+    (WIRE / "responses" / "__init__.py").write_text(
+        '"""Shapes of the answers, by the module of `http` that gives them; generated likewise."""\n'
+    )
     (WIRE / "operations.py").write_text(operations(document["paths"]))
     (WIRE / "requests.py").write_text(requests(schemas))
-    (WIRE / "responses.py").write_text(responses(schemas))
+    for subject, text in responses(schemas).items():
+        (WIRE / "responses" / f"{subject}.py").write_text(text)
     bare = {"paths": without_prose(document["paths"]), "components": {"schemas": without_prose_schemas(schemas)}}
     CONTRACT.write_text(json.dumps(bare, indent=1, sort_keys=True) + "\n")
 
@@ -170,25 +176,44 @@ def default_of(schema: dict[str, Any], kind: str) -> str:
     return json.dumps(value) if isinstance(value, str) else repr(value)
 
 
-def responses(schemas: dict[str, Any]) -> str:
-    text = HEAD + "from typing import Any, Literal\n\n"
-    text += "from typing_extensions import NotRequired, TypedDict  # pydantic reads no other before Python 3.12\n"
-    for name in closure(RESPONSES, schemas):
-        schema = schemas[name]
-        if "properties" not in schema:
-            text += f"\n{class_name(name)} = {annotation(schema)}\n"
-            continue
-        rows = []
-        for key, value in schema["properties"].items():
-            kind = annotation(value)
-            rows.append((key, kind if key in schema.get("required", ()) else f"NotRequired[{kind}]"))
-        if any(keyword.iskeyword(key) for key, _ in rows):
-            body = "".join(f'        "{key}": {kind},\n' for key, kind in rows)
-            text += f'\n\n{class_name(name)} = TypedDict(\n    "{class_name(name)}",\n    {{\n{body}    }},\n)\n'
-        else:
-            body = "".join(f"    {key}: {kind}\n" for key, kind in rows)
-            text += f"\n\nclass {class_name(name)}(TypedDict):\n{body}"
-    return text
+def responses(schemas: dict[str, Any]) -> dict[str, str]:
+    """The module of each subject; what several subjects need is in the one that they share."""
+    needed = {subject: closure(names, schemas) for subject, names in RESPONSES.items()}
+    uses = Counter(name for names in needed.values() for name in names)
+    several = [name for name in dict.fromkeys(chain.from_iterable(needed.values())) if uses[name] > 1]
+    modules = {SHARED: module(several, schemas, imported=())}
+    for subject, names in needed.items():
+        own = [name for name in names if uses[name] == 1]
+        beside = {other for name in own for other in references(schemas[name]) if uses[other] > 1}
+        modules[subject] = module(own, schemas, imported=sorted(map(class_name, beside)))
+    return modules
+
+
+def module(names: list[str], schemas: dict[str, Any], *, imported: Sequence[str]) -> str:
+    body = "".join(shape(name, schemas[name]) for name in names)
+    text = HEAD
+    words = set(re.findall(r"\w+", body))
+    if typing := sorted(words & {"Any", "Literal"}):
+        text += f"from typing import {', '.join(typing)}\n\n"
+    extensions = sorted(words & {"NotRequired", "TypedDict"})
+    text += f"from typing_extensions import {', '.join(extensions)}  # pydantic reads no other before Python 3.12\n"
+    if imported:
+        text += f"\nfrom hindsight_server.http.wire.responses.{SHARED} import {', '.join(imported)}\n"
+    return text + body
+
+
+def shape(name: str, schema: dict[str, Any]) -> str:
+    if "properties" not in schema:
+        return f"\n{class_name(name)} = {annotation(schema)}\n"
+    rows = []
+    for key, value in schema["properties"].items():
+        kind = annotation(value)
+        rows.append((key, kind if key in schema.get("required", ()) else f"NotRequired[{kind}]"))
+    if any(keyword.iskeyword(key) for key, _ in rows):
+        body = "".join(f'        "{key}": {kind},\n' for key, kind in rows)
+        return f'\n\n{class_name(name)} = TypedDict(\n    "{class_name(name)}",\n    {{\n{body}    }},\n)\n'
+    body = "".join(f"    {key}: {kind}\n" for key, kind in rows)
+    return f"\n\nclass {class_name(name)}(TypedDict):\n{body}"
 
 
 def annotation(schema: dict[str, Any], *, lenient: bool = False) -> str:

@@ -13,7 +13,8 @@ from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
 from hindsight_server.http.wire import requests as wire
-from hindsight_server.http.wire import responses as shapes
+from hindsight_server.http.wire.responses import banks as shapes
+from hindsight_server.http.wire.responses import shared
 from hindsight_server.ports.observations import ConsolidationCounts
 from hindsight_server.ports.records import Bank, BankStats
 
@@ -142,7 +143,7 @@ HANDLERS = {
     "list_banks": Handler(list_banks, shapes.BankListResponse),
     "create_or_update_bank": Handler(put_bank, shapes.BankProfileResponse, wire.CreateBankRequest),
     "update_bank": Handler(patch_bank, shapes.BankProfileResponse, wire.CreateBankRequest),
-    "delete_bank": Handler(delete_bank, shapes.DeleteResponse),
+    "delete_bank": Handler(delete_bank, shared.DeleteResponse),
     "get_bank_config": Handler(get_config, shapes.BankConfigResponse),
     "update_bank_config": Handler(patch_config, shapes.BankConfigResponse, wire.BankConfigUpdate),
     "reset_bank_config": Handler(reset_config, shapes.BankConfigResponse),

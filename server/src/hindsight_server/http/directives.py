@@ -15,7 +15,8 @@ from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
 from hindsight_server.http.wire import requests as wire
-from hindsight_server.http.wire import responses as shapes
+from hindsight_server.http.wire.responses import directives as shapes
+from hindsight_server.http.wire.responses import shared
 
 DirectiveId = Annotated[str, Path()]
 
@@ -71,7 +72,7 @@ async def update_directive(
 
 async def delete_directive(request: Request, bank_id: BankId, directive_id: DirectiveId) -> Response:
     await services(request).directives.delete(bank_id, directive_id)
-    deleted: shapes.DeleteResponse = {"success": True, "message": "Directive deleted.", "deleted_count": 1}
+    deleted: shared.DeleteResponse = {"success": True, "message": "Directive deleted.", "deleted_count": 1}
     return answer(deleted)
 
 

@@ -18,7 +18,7 @@ from hindsight_server.http.routes import Handler, answer, answer_last
 from hindsight_server.http.services import Services, services
 from hindsight_server.http.tag_groups import tag_filter
 from hindsight_server.http.wire import requests as wire
-from hindsight_server.http.wire import responses as shapes
+from hindsight_server.http.wire.responses import documents as shapes
 from hindsight_server.ports.records import Chunk, Document, DocumentFilter
 
 ChunkCount = Annotated[int, Query(ge=1, le=1000)]

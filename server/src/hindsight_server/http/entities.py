@@ -15,7 +15,7 @@ from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
 from hindsight_server.http.tag_groups import groups_from_text, tag_filter
-from hindsight_server.http.wire import responses as shapes
+from hindsight_server.http.wire.responses import entities as shapes
 from hindsight_server.ports.entities import Entity, EntityEdge
 
 

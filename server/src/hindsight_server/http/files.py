@@ -20,7 +20,8 @@ from hindsight_server.http.parsing import BankId, loads, validate
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import Services, services
 from hindsight_server.http.wire import requests as wire
-from hindsight_server.http.wire import responses as shapes
+from hindsight_server.http.wire.responses import files as shapes
+from hindsight_server.http.wire.responses import shared
 from hindsight_server.ports.records import Chunk
 
 
@@ -101,7 +102,7 @@ async def show_on_document(served: Services, bank_id: str, document_id: str, sho
         shown["attachments"] = attachments_answer(bank_id, found)
 
 
-def attachments_answer(bank_id: str, attachments: Sequence[Attachment]) -> list[shapes.ChunkAttachment]:
+def attachments_answer(bank_id: str, attachments: Sequence[Attachment]) -> list[shared.ChunkAttachment]:
     """Attachments on the wire, with where their bytes are fetched."""
     return [
         {

@@ -21,7 +21,7 @@ from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
 from hindsight_server.http.tag_groups import tag_filter
 from hindsight_server.http.wire import requests as wire
-from hindsight_server.http.wire import responses as shapes
+from hindsight_server.http.wire.responses import graph as shapes
 from hindsight_server.ports.records import FactFilter
 
 _LABEL_CHARS = 60

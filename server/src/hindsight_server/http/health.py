@@ -7,7 +7,7 @@ from fastapi import Request, Response
 from hindsight_server.http import probes
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
-from hindsight_server.http.wire import responses as shapes
+from hindsight_server.http.wire.responses import health as shapes
 
 API_VERSION = "1.1.0"
 _FEATURES: shapes.FeaturesInfo = {

@@ -18,7 +18,7 @@ from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
 from hindsight_server.http.wire import requests as wire
-from hindsight_server.http.wire import responses as shapes
+from hindsight_server.http.wire.responses import knowledge as shapes
 
 
 class SearchQuery(TagsQuery):

@@ -16,7 +16,7 @@ from hindsight_server.http.errors import error_response
 from hindsight_server.http.parsing import BankId, PageNumber, last_before, optional_time
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
-from hindsight_server.http.wire import responses as shapes
+from hindsight_server.http.wire.responses import language as shapes
 from hindsight_server.ports.llm import Usage
 from hindsight_server.ports.llm_log import LlmFilter, LlmRequest, LlmSums
 

@@ -20,7 +20,8 @@ from hindsight_server.http.routes import Handler, answer, answer_last
 from hindsight_server.http.services import services
 from hindsight_server.http.tag_groups import tag_filter
 from hindsight_server.http.wire import requests as wire
-from hindsight_server.http.wire import responses as shapes
+from hindsight_server.http.wire.responses import memories as shapes
+from hindsight_server.http.wire.responses import shared
 from hindsight_server.ports.forgetting import Forgotten
 from hindsight_server.ports.observations import ConsolidationState
 from hindsight_server.ports.records import FactFilter
@@ -173,7 +174,7 @@ async def list_tags(
     return answer(listed)
 
 
-def deletion(message: str, deleted: int) -> shapes.DeleteResponse:
+def deletion(message: str, deleted: int) -> shared.DeleteResponse:
     """What a deletion answers."""
     return {"success": True, "message": message, "deleted_count": deleted}
 
@@ -229,7 +230,7 @@ HANDLERS = {
     "list_memories": Handler(list_memories, shapes.ListMemoryUnitsResponse),
     "get_memory": Handler(get_memory),
     "update_memory": Handler(update_memory, body=wire.UpdateMemoryRequest),
-    "clear_bank_memories": Handler(clear_memories, shapes.DeleteResponse),
+    "clear_bank_memories": Handler(clear_memories, shared.DeleteResponse),
     "forget_memory": Handler(forget_memory),
     "forget_memories": Handler(forget_memories, body=ForgetRequest),
     "list_tags": Handler(list_tags, shapes.ListTagsResponse),

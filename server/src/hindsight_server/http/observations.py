@@ -15,7 +15,8 @@ from hindsight_server.http.recall import fact_answer, iso
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
 from hindsight_server.http.wire import requests as wire
-from hindsight_server.http.wire import responses as shapes
+from hindsight_server.http.wire.responses import observations as shapes
+from hindsight_server.http.wire.responses import shared
 
 ScopeCount = Annotated[int, Query(ge=0, le=1000)]
 PreviewBody = Annotated[wire.ConsolidationStrategiesPreviewRequest, Body(wire.ConsolidationStrategiesPreviewRequest)]
@@ -138,7 +139,7 @@ def _sample(sample: ScopeSample) -> shapes.StrategyScopePreview:
 HANDLERS = {
     "trigger_consolidation": Handler(trigger, shapes.ConsolidationResponse, wire.ConsolidationRequest),
     "recover_consolidation": Handler(recover, shapes.RecoverConsolidationResponse),
-    "clear_observations": Handler(clear, shapes.DeleteResponse),
+    "clear_observations": Handler(clear, shared.DeleteResponse),
     "clear_memory_observations": Handler(clear_of_memory, shapes.ClearMemoryObservationsResponse),
     "list_observation_scopes": Handler(list_scopes, shapes.ObservationScopesResponse),
     "get_observation_history": Handler(history, list[HistoryEntry]),

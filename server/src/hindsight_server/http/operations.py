@@ -11,7 +11,7 @@ from hindsight_server.http.parsing import BankId, PageNumber
 from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
-from hindsight_server.http.wire import responses as shapes
+from hindsight_server.http.wire.responses import operations as shapes
 from hindsight_server.ports.records import Operation
 
 _Status = Literal["pending", "processing", "completed", "failed", "cancelled", "not_found"]

@@ -17,7 +17,8 @@ from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
 from hindsight_server.http.tag_groups import tag_filter
 from hindsight_server.http.wire import requests as wire
-from hindsight_server.http.wire import responses as shapes
+from hindsight_server.http.wire.responses import reflect as shapes
+from hindsight_server.http.wire.responses import shared
 from hindsight_server.ports.llm import Usage
 
 
@@ -85,7 +86,7 @@ def reflect_answer(outcome: ReflectOutcome, include: wire.ReflectIncludeOptions)
     return response
 
 
-def _usage(usage: Usage) -> shapes.TokenUsage:
+def _usage(usage: Usage) -> shared.TokenUsage:
     visible = usage.output_tokens - usage.thought_tokens
     return {
         "input_tokens": usage.input_tokens,

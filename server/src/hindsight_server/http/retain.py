@@ -12,7 +12,8 @@ from hindsight_server.http.parsing import BankId, Body
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
 from hindsight_server.http.wire import requests as wire
-from hindsight_server.http.wire import responses as shapes
+from hindsight_server.http.wire.responses import retain as shapes
+from hindsight_server.http.wire.responses import shared
 
 
 class ReceiptedItem(wire.MemoryItem):
@@ -72,7 +73,7 @@ def item_input(item: wire.MemoryItem) -> ItemInput:
 
 def retain_answer(outcome: RetainOutcome) -> shapes.RetainResponse:
     """The outcome on the wire; `usage` only for what was done at once, `operation_ids` the jobs that are left to do."""
-    used: shapes.TokenUsage = {
+    used: shared.TokenUsage = {
         "input_tokens": outcome.input_tokens,
         "output_tokens": outcome.output_tokens,
         "total_tokens": outcome.input_tokens + outcome.output_tokens,

@@ -15,7 +15,8 @@ from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
 from hindsight_server.http.services import services
 from hindsight_server.http.wire import requests as wire
-from hindsight_server.http.wire import responses as shapes
+from hindsight_server.http.wire.responses import shared
+from hindsight_server.http.wire.responses import webhooks as shapes
 from hindsight_server.ports.webhooks import Delivery
 
 WebhookId = Annotated[str, Path()]
@@ -66,7 +67,7 @@ async def update_webhook(
 
 async def delete_webhook(request: Request, bank_id: BankId, webhook_id: WebhookId) -> Response:
     await services(request).webhooks.delete(bank_id, webhook_id)
-    deleted: shapes.DeleteResponse = {"success": True, "message": "Webhook deleted.", "deleted_count": 1}
+    deleted: shared.DeleteResponse = {"success": True, "message": "Webhook deleted.", "deleted_count": 1}
     return answer(deleted)
 
 

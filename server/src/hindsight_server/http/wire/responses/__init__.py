@@ -1,0 +1,1 @@
+"""Shapes of the answers, by the module of `http` that gives them; generated likewise."""
