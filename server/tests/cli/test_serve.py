@@ -169,3 +169,25 @@ def test_a_file_of_ranking_weights_that_is_none_is_refused_with_its_setting(tmp_
     missing = serve(tmp_path / "data", HINDSIGHT_API_RANKING_WEIGHTS=str(tmp_path / "no.json"))
     assert missing.returncode == 2
     assert "HINDSIGHT_API_RANKING_WEIGHTS" in missing.stderr
+
+
+# How long a thread may hold the interpreter: once the command line is imported, and while it serves.
+_INTERVALS = """
+import sys
+from hindsight_server.cli import serve
+
+async def shown(*_):
+    print(sys.getswitchinterval())
+
+print(sys.getswitchinterval())
+serve._serve = shown
+serve.run(host=None, port=int(sys.argv[1]), data_dir=sys.argv[2], log_level=None)
+"""
+
+
+def test_a_request_does_not_wait_long_for_a_thread_that_computes(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HINDSIGHT_")}
+    command = [sys.executable, "-c", _INTERVALS, str(free_port()), str(tmp_path)]
+    shown = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    imported, serving = map(float, shown.stdout.split())
+    assert (imported, serving) == (pytest.approx(0.005), pytest.approx(0.0005)), "an import alone changes nothing"
