@@ -148,6 +148,12 @@ def test_retriever_and_prompts(play: Player, capsys: pytest.CaptureFixture[str])
     assert "You are a librarian.\n\nRelevant memories:\n1. " in printed
 
 
+def test_settings_queue_and_end(play: Player, capsys: pytest.CaptureFixture[str]) -> None:
+    play("Looking at it, waiting for it, closing it")
+    assert capsys.readouterr().out == "('mid', 'default')\n0 writes are waiting\n"
+    assert "Emma" in play.memories("shelf", "read Emma")
+
+
 def test_tests_without_a_server(play: Player) -> None:
     names = play("Tests of your application, without a server")
     tests: list[Callable[[], None]] = [value for name, value in names.items() if name.startswith("test_")]

@@ -19,7 +19,7 @@ from .instructions import memory_instructions
 from .nodes import create_recall_node, create_retain_node
 from .retriever import HindsightRetriever
 from .run_context import RunContext
-from .tools import create_hindsight_tools
+from .tools import HindsightTool, create_hindsight_tools
 
 if TYPE_CHECKING:
     from .middleware import HindsightMiddleware
@@ -32,6 +32,7 @@ __all__ = [
     "HindsightMiddleware",
     "HindsightRetriever",
     "HindsightTaskMiddleware",
+    "HindsightTool",
     "RunContext",
     "__version__",
     "configure",

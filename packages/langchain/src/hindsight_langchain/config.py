@@ -10,6 +10,9 @@ from hindsight_adapter_core import (
     AdapterConfig,
     ConfigHolder,
     Deadlines,
+    default_number,
+    default_text,
+    given,
 )
 
 __all__ = [
@@ -36,12 +39,12 @@ HOLDER: ConfigHolder[HindsightLangChainConfig] = ConfigHolder("hindsight_langcha
 def configure(  # noqa: PLR0913 - the documented signature
     hindsight_api_url: str | None = None,
     api_key: str | None = None,
-    budget: str = "mid",
-    max_tokens: int = 4096,
+    budget: str = default_text("mid"),
+    max_tokens: int = default_number(4096),
     tags: list[str] | None = None,
     recall_tags: list[str] | None = None,
-    recall_tags_match: str = "any",
-    context: str = "langchain",
+    recall_tags_match: str = default_text("any"),
+    context: str = default_text("langchain"),
     mission: str | None = None,
     verbose: bool = False,
     *,
@@ -79,12 +82,12 @@ def configure(  # noqa: PLR0913 - the documented signature
     return HOLDER.configure(
         hindsight_api_url=hindsight_api_url,
         api_key=api_key,
-        budget=budget,
-        max_tokens=max_tokens,
+        budget=given(budget),
+        max_tokens=given(max_tokens),
         tags=tags,
         recall_tags=recall_tags,
-        recall_tags_match=recall_tags_match,
-        context=context,
+        recall_tags_match=given(recall_tags_match),
+        context=given(context),
         mission=mission,
         verbose=verbose or None,
         deadlines=deadlines,

@@ -11,6 +11,7 @@ from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from hindsight_adapter_core import (
+    Connected,
     ConversationLog,
     Deadlines,
     HindsightError,
@@ -33,7 +34,7 @@ __all__ = ["HindsightChatMessageHistory"]
 _READ, _WRITE, _CLEAR = "Failed to read the session: ", "Failed to store the session: ", "Failed to clear the session: "
 
 
-class HindsightChatMessageHistory(BaseChatMessageHistory):
+class HindsightChatMessageHistory(Connected, BaseChatMessageHistory):
     """What a user and the assistant said in one session, word for word, kept where memories are made of it.
 
     A session is one document of the bank, named by ``session_id``: each message is appended to it once, and
@@ -99,8 +100,8 @@ class HindsightChatMessageHistory(BaseChatMessageHistory):
             source_tag=source_tag,
             deadlines=deadlines,
         )
-        self._memory = open_memory(PACKAGE, options, client=client, api_key=api_key, raise_on_error=raise_on_error)
-        self._choice = BankChoice.make(bank_id, bank_id_from_config, self._memory)
+        self._operations = open_memory(PACKAGE, options, client=client, api_key=api_key, raise_on_error=raise_on_error)
+        self._choice = BankChoice.make(bank_id, bank_id_from_config, self._operations)
         self._bank: str | None = None
         self._log = ConversationLog.named(session_id)
         self._known: list[Turn] = []
@@ -118,7 +119,7 @@ class HindsightChatMessageHistory(BaseChatMessageHistory):
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
         """The session's messages as the server has them, and those that still wait to be stored."""
         try:
-            self._read(self._memory.documents.text(self.session_id, bank_id=self._bank_id()))
+            self._read(self._operations.documents.text(self.session_id, bank_id=self._bank_id()))
         except HindsightError as error:
             self._failed(_READ, error)
         return self._messages()
@@ -126,7 +127,7 @@ class HindsightChatMessageHistory(BaseChatMessageHistory):
     async def aget_messages(self) -> list[BaseMessage]:
         """Async twin of :attr:`messages`."""
         try:
-            self._read(await self._memory.documents.atext(self.session_id, bank_id=self._bank_id()))
+            self._read(await self._operations.documents.atext(self.session_id, bank_id=self._bank_id()))
         except HindsightError as error:
             self._failed(_READ, error)
         return self._messages()
@@ -150,7 +151,7 @@ class HindsightChatMessageHistory(BaseChatMessageHistory):
             return
         before = self._log.next_index
         try:
-            self._memory.store_turns(self._log, turns, bank_id=self._bank_id(), delta=False)
+            self._operations.store_turns(self._log, turns, bank_id=self._bank_id(), delta=False)
         except HindsightError as error:
             self._failed(_WRITE, error)
         finally:
@@ -163,7 +164,7 @@ class HindsightChatMessageHistory(BaseChatMessageHistory):
             return
         before = self._log.next_index
         try:
-            await self._memory.astore_turns(self._log, turns, bank_id=self._bank_id(), delta=False)
+            await self._operations.astore_turns(self._log, turns, bank_id=self._bank_id(), delta=False)
         except HindsightError as error:
             self._failed(_WRITE, error)
         finally:
@@ -188,7 +189,7 @@ class HindsightChatMessageHistory(BaseChatMessageHistory):
             HindsightError: it could not be deleted.
         """
         try:
-            self._memory.documents.delete(self.session_id, bank_id=self._bank_id())
+            self._operations.documents.delete(self.session_id, bank_id=self._bank_id())
         except HindsightError as error:
             self._raise(_CLEAR, error)
         self._forget()
@@ -196,7 +197,7 @@ class HindsightChatMessageHistory(BaseChatMessageHistory):
     async def aclear(self) -> None:
         """Async twin of :meth:`clear`."""
         try:
-            await self._memory.documents.adelete(self.session_id, bank_id=self._bank_id())
+            await self._operations.documents.adelete(self.session_id, bank_id=self._bank_id())
         except HindsightError as error:
             self._raise(_CLEAR, error)
         self._forget()
@@ -221,7 +222,7 @@ class HindsightChatMessageHistory(BaseChatMessageHistory):
         return self._bank
 
     def _failed(self, prefix: str, error: HindsightError) -> None:
-        if self._memory.raise_on_error:
+        if self._operations.raise_on_error:
             self._raise(prefix, error)
         logging.getLogger(PACKAGE.import_name).warning("%s", self._sentence(prefix, error))
 
@@ -230,7 +231,7 @@ class HindsightChatMessageHistory(BaseChatMessageHistory):
 
     def _sentence(self, prefix: str, error: HindsightError) -> OperationError:
         if not isinstance(error, OperationError):
-            error = describe_failure("retain", error, secret=self._memory.handle.secret)
+            error = describe_failure("retain", error, secret=self._operations.handle.secret)
         return reworded(prefix, error)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hindsight_adapter_core import (
+    Connected,
     Deadlines,
     HindsightError,
     MemoryOperations,
@@ -26,7 +27,7 @@ DEFAULT_QUERY = "relevant context about the user"
 DEFAULT_PREFIX = "\n\nRelevant memories:\n"
 
 
-class MemoryInstructions:
+class MemoryInstructions(Connected):
     """Instructions to await. Made by :func:`memory_instructions`."""
 
     def __init__(

@@ -11,6 +11,7 @@ from langgraph.runtime import Runtime
 from hindsight_adapter_core import (
     Deadlines,
     DeliveryOptions,
+    Flushed,
     HindsightError,
     MemoryOptions,
     OperationError,
@@ -21,7 +22,6 @@ from hindsight_adapter_core import (
     open_memory,
     select_tools,
 )
-from hindsight_adapter_core.bridge import DRAIN_SECONDS
 
 from ._client import PACKAGE
 from .conversation import DEFAULT_MEMORY_PROMPT, Conversations, Moment
@@ -44,7 +44,7 @@ class MemoryState(AgentState[Any]):
 
 
 class MiddlewareOptions(TypedDict, total=False):
-    """Further options of :class:`HindsightMiddleware`; each as for :func:`create_hindsight_tools`."""
+    """Further options of the middleware; each as for :func:`create_hindsight_tools`."""
 
     hindsight_api_url: str | None
     budget: str | None
@@ -71,7 +71,19 @@ class MiddlewareOptions(TypedDict, total=False):
     delivery: DeliveryOptions | None
 
 
-class HindsightMiddleware(AgentMiddleware[MemoryState, Any]):
+def checked_options(owner: str, bank_id: str | None, options: MiddlewareOptions) -> MemoryOptions:
+    """The options of ``owner``'s memory.
+
+    Raises:
+        SettingsError: one is unknown, or out of its range.
+    """
+    unknown = sorted(set(options) - set(MiddlewareOptions.__annotations__))
+    if unknown:
+        raise SettingsError(f"{owner} knows no {', '.join(unknown)}")
+    return MemoryOptions(bank_id=bank_id, **options)
+
+
+class HindsightMiddleware(Flushed, AgentMiddleware[MemoryState, Any]):
     """Memory for agents made with ``langchain.agents.create_agent``, sync and async.
 
     Once per user turn it searches the bank for what the user wrote and shows the model what it found, at the end of
@@ -130,34 +142,23 @@ class HindsightMiddleware(AgentMiddleware[MemoryState, Any]):
         **options: Unpack[MiddlewareOptions],
     ) -> None:
         super().__init__()
-        unknown = sorted(set(options) - set(MiddlewareOptions.__annotations__))
-        if unknown:
-            raise SettingsError(f"HindsightMiddleware knows no {', '.join(unknown)}")
         check_template(memory_prompt_template)
         check_positive("max_recall_results", max_recall_results, instead="to recall nothing, set auto_recall=False")
-        self._memory = open_memory(
+        self._operations = open_memory(
             PACKAGE,
-            MemoryOptions(bank_id=static_bank(bank_id), **options),
+            checked_options("HindsightMiddleware", static_bank(bank_id), options),
             client=client,
             api_key=api_key,
             raise_on_error=raise_on_error,
         )
-        bank = BankChoice.make(bank_id, bank_id_from_config, self._memory)
-        self._conversations = Conversations(self._memory, bank, memory_prompt_template)
+        bank = BankChoice.make(bank_id, bank_id_from_config, self._operations)
+        self._conversations = Conversations(self._operations, bank, memory_prompt_template)
         self._auto_recall, self._auto_retain = auto_recall, auto_retain
         self._max_results = max_recall_results
         chosen = select_tools(
             include_retain=include_retain, include_recall=include_recall, include_reflect=include_reflect
         )
-        self.tools = [MemoryCall(spec, self._memory, bank).as_tool() for spec in chosen]
-
-    def flush(self, timeout: float = DRAIN_SECONDS) -> int:
-        """With ``retain_async``: wait until all is stored, at most ``timeout`` seconds; returns what still waits."""
-        return self._memory.flush(timeout)
-
-    async def aflush(self, timeout: float = DRAIN_SECONDS) -> int:
-        """Async twin of :meth:`flush`."""
-        return await self._memory.aflush(timeout)
+        self.tools = [MemoryCall(spec, self._operations, bank).as_tool() for spec in chosen]
 
     # -- recall, before the model --------------------------------------------------------------------------------
 
@@ -169,7 +170,7 @@ class HindsightMiddleware(AgentMiddleware[MemoryState, Any]):
             moment = self._moment(request)
             block = self._conversations.recalled(moment) if moment else ""
             if moment and block is None:
-                block = self._found(moment, self._memory.recall(moment.query, bank_id=moment.bank_id))
+                block = self._found(moment, self._operations.recall(moment.query, bank_id=moment.bank_id))
         except HindsightError as error:
             block = self._recall_failed(request, error)
         return handler(_with(request, block))
@@ -182,7 +183,7 @@ class HindsightMiddleware(AgentMiddleware[MemoryState, Any]):
             moment = self._moment(request)
             block = self._conversations.recalled(moment) if moment else ""
             if moment and block is None:
-                block = self._found(moment, await self._memory.arecall(moment.query, bank_id=moment.bank_id))
+                block = self._found(moment, await self._operations.arecall(moment.query, bank_id=moment.bank_id))
         except HindsightError as error:
             block = self._recall_failed(request, error)
         return await handler(_with(request, block))
@@ -197,8 +198,8 @@ class HindsightMiddleware(AgentMiddleware[MemoryState, Any]):
         return self._conversations.keep(moment, self._conversations.block(moment, outcome, limit=self._max_results))
 
     def _recall_failed(self, request: ModelRequest[Any], error: HindsightError) -> str:
-        failure = told("recall", error, self._memory)
-        if self._memory.raise_on_error:
+        failure = told("recall", error, self._operations)
+        if self._operations.raise_on_error:
             raise failure from error
         block = failure_note(failure)
         if isinstance(error, OperationError) and (moment := self._moment(request)):
@@ -245,8 +246,8 @@ class HindsightMiddleware(AgentMiddleware[MemoryState, Any]):
         return moment if self._auto_retain else None
 
     def _retain_failed(self, error: HindsightError) -> None:
-        failure = told("retain", error, self._memory)
-        if self._memory.raise_on_error:
+        failure = told("retain", error, self._operations)
+        if self._operations.raise_on_error:
             raise failure from error
 
 

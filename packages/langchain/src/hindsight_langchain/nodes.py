@@ -9,8 +9,10 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from hindsight_adapter_core import (
+    Connected,
     Deadlines,
     DeliveryOptions,
+    Flushed,
     HindsightError,
     MemoryOptions,
     RecallOutcome,
@@ -18,7 +20,6 @@ from hindsight_adapter_core import (
     check_template,
     open_memory,
 )
-from hindsight_adapter_core.bridge import DRAIN_SECONDS
 
 from ._client import PACKAGE
 from .conversation import DEFAULT_MEMORY_PROMPT, Conversations, Moment
@@ -31,7 +32,7 @@ __all__ = ["MemoryNode", "RecallNode", "RetainNode", "create_recall_node", "crea
 Update = dict[str, Any]
 
 
-class MemoryNode(Runnable[Any, Update]):
+class MemoryNode(Connected, Runnable[Any, Update]):
     """A node in sync and async form. Calling it gives a coroutine, as an async node function does."""
 
     def __call__(self, state: Any, config: RunnableConfig | None = None) -> Coroutine[Any, Any, Update]:
@@ -46,7 +47,7 @@ class RecallNode(MemoryNode):
 
     def __init__(self, conversations: Conversations, *, max_results: int, output_key: str | None) -> None:
         self._conversations = conversations
-        self._memory = conversations.operations
+        self._operations = conversations.operations
         self._max_results = max_results
         self._output_key = output_key
 
@@ -57,7 +58,7 @@ class RecallNode(MemoryNode):
             moment = self._conversations.moment(messages, RunContext.current(config))
             block = self._conversations.recalled(moment)
             if block is None:
-                block = self._found(moment, self._memory.recall(moment.query, bank_id=moment.bank_id))
+                block = self._found(moment, self._operations.recall(moment.query, bank_id=moment.bank_id))
         except HindsightError as error:
             block = self._failed(error)
         return self._update(messages, block)
@@ -69,7 +70,7 @@ class RecallNode(MemoryNode):
             moment = self._conversations.moment(messages, RunContext.current(config))
             block = self._conversations.recalled(moment)
             if block is None:
-                block = self._found(moment, await self._memory.arecall(moment.query, bank_id=moment.bank_id))
+                block = self._found(moment, await self._operations.arecall(moment.query, bank_id=moment.bank_id))
         except HindsightError as error:
             block = self._failed(error)
         return self._update(messages, block)
@@ -78,8 +79,8 @@ class RecallNode(MemoryNode):
         return self._conversations.keep(moment, self._conversations.block(moment, outcome, limit=self._max_results))
 
     def _failed(self, error: HindsightError) -> str:
-        failure = told("recall", error, self._memory)
-        if self._memory.raise_on_error:
+        failure = told("recall", error, self._operations)
+        if self._operations.raise_on_error:
             raise failure from error
         return failure_note(failure)
 
@@ -89,14 +90,14 @@ class RecallNode(MemoryNode):
         return {"messages": with_leading_memories(messages, block) if block else without_memories(messages)}
 
 
-class RetainNode(MemoryNode):
+class RetainNode(Flushed, MemoryNode):
     """Stores what is new in the conversation. Made by :func:`create_retain_node`."""
 
     name = "retain_node"
 
     def __init__(self, conversations: Conversations, *, roles: frozenset[str]) -> None:
         self._conversations = conversations
-        self._memory = conversations.operations
+        self._operations = conversations.operations
         self._roles = roles
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
@@ -120,17 +121,9 @@ class RetainNode(MemoryNode):
             self._failed(error)
         return self._update(messages)
 
-    def flush(self, timeout: float = DRAIN_SECONDS) -> int:
-        """With ``retain_async``: wait until all is stored, at most ``timeout`` seconds; returns what still waits."""
-        return self._memory.flush(timeout)
-
-    async def aflush(self, timeout: float = DRAIN_SECONDS) -> int:
-        """Async twin of :meth:`flush`."""
-        return await self._memory.aflush(timeout)
-
     def _failed(self, error: HindsightError) -> None:
-        failure = told("retain", error, self._memory)
-        if self._memory.raise_on_error:
+        failure = told("retain", error, self._operations)
+        if self._operations.raise_on_error:
             raise failure from error
 
     def _update(self, messages: Sequence[BaseMessage]) -> Update:

@@ -11,6 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import ConfigDict, Field, PrivateAttr
 
 from hindsight_adapter_core import (
+    Connected,
     Deadlines,
     HindsightError,
     MemoryOperations,
@@ -29,7 +30,7 @@ from .tools import memory_data
 __all__ = ["HindsightRetriever"]
 
 
-class HindsightRetriever(BaseRetriever):
+class HindsightRetriever(Connected, BaseRetriever):
     """Memories as LangChain documents, the best first.
 
     A document holds one memory; its metadata holds ``id``, ``type``, ``document_id``, ``context``, ``occurred_start``,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NotRequired, Unpack
 
 from langchain.agents.middleware.types import (
     AgentMiddleware,
@@ -18,13 +18,13 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from hindsight_adapter_core import Deadlines, MemoryOptions, SettingsError, open_memory
-from hindsight_adapter_core.bridge import DRAIN_SECONDS
+from hindsight_adapter_core import Flushed, SettingsError, open_memory
 from hindsight_adapter_core.recent import RecentMap
 from hindsight_adapter_core.tasks import TaskMemory, TaskOptions, TaskRun, TaskRuns
 
 from ._client import PACKAGE
 from .messages import messages_in, text_of, with_memories_appended
+from .middleware import MiddlewareOptions, checked_options
 from .run_context import RunContext
 
 __all__ = ["HindsightTaskMiddleware", "TaskState"]
@@ -38,7 +38,7 @@ class TaskState(AgentState[Any]):
     hindsight_task: NotRequired[Annotated[str, PrivateStateAttr]]
 
 
-class HindsightTaskMiddleware(AgentMiddleware[TaskState]):
+class HindsightTaskMiddleware(Flushed, AgentMiddleware[TaskState]):
     """Task memory for agents made with ``langchain.agents.create_agent``, sync and async.
 
     When a run begins, the user's words start a task, and the model is shown what is known of earlier tasks: a
@@ -54,13 +54,13 @@ class HindsightTaskMiddleware(AgentMiddleware[TaskState]):
         bank_id: the bank of all tasks; default ``HINDSIGHT_BANK_ID``. Users share it and see their own tasks only.
         user_id: of runs that name none.
         client: a client of yours; it wins over address and key, and stays yours to close.
-        hindsight_api_url: server address; default ``configure()``, ``HINDSIGHT_API_URL``.
         api_key: bearer key; default ``configure()``, ``HINDSIGHT_API_KEY``.
         options: see :class:`hindsight_adapter_core.tasks.TaskOptions`.
         snapshot: show the model what is known of earlier tasks.
         user_id_from_config: where a run names its user: a key of ``config["configurable"]`` or of the run's context.
         task_id_from_config: where a run names its task.
-        deadlines: time limits in seconds.
+        **memory_options: address, budget, deadlines and so on: see
+            :class:`~hindsight_langchain.middleware.MiddlewareOptions`.
 
     Raises:
         SettingsError: an argument is out of its range.
@@ -81,32 +81,23 @@ class HindsightTaskMiddleware(AgentMiddleware[TaskState]):
         bank_id: str | None = None,
         user_id: str | None = None,
         client: Any = None,
-        hindsight_api_url: str | None = None,
         api_key: str | None = None,
         options: TaskOptions | None = None,
         snapshot: bool = True,
         user_id_from_config: str = "user_id",
         task_id_from_config: str = "task_id",
-        deadlines: Deadlines | None = None,
+        **memory_options: Unpack[MiddlewareOptions],
     ) -> None:
         super().__init__()
-        memory_options = MemoryOptions(bank_id=bank_id, hindsight_api_url=hindsight_api_url, deadlines=deadlines)
-        operations = open_memory(PACKAGE, memory_options, client=client, api_key=api_key)
-        self._runs = TaskRuns(operations, user_id=user_id, options=options, snapshot=snapshot)
+        options_of_memory = checked_options(type(self).__name__, bank_id, memory_options)
+        self._operations = open_memory(PACKAGE, options_of_memory, client=client, api_key=api_key)
+        self._runs = TaskRuns(self._operations, user_id=user_id, options=options, snapshot=snapshot)
         self._user_key, self._task_key = user_id_from_config, task_id_from_config
         self._going: RecentMap[str, TaskRun] = RecentMap()
 
     def memory_of(self, user_id: str | None = None) -> TaskMemory:
         """The task memory of a user: to search it, or to end a task."""
         return self._runs.memory_of(user_id)
-
-    def flush(self, timeout: float = DRAIN_SECONDS) -> int:
-        """Wait for events that are still queued; returns how many are left."""
-        return self._runs.flush(timeout)
-
-    async def aflush(self, timeout: float = DRAIN_SECONDS) -> int:
-        """Async twin of :meth:`flush`."""
-        return await self._runs.aflush(timeout)
 
     # -- a run begins and ends ---------------------------------------------------------------------------------
 

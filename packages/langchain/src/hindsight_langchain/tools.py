@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from pydantic import BaseModel, Field
+from langchain_core.tools import StructuredTool, ToolException
+from pydantic import BaseModel, Field, PrivateAttr
 
 from hindsight_adapter_core import (
     QUEUED_TEXT,
@@ -18,6 +18,7 @@ from hindsight_adapter_core import (
     RETAINED_TEXT,
     Deadlines,
     DeliveryOptions,
+    Flushed,
     HindsightError,
     MemoryOperations,
     MemoryOptions,
@@ -35,7 +36,7 @@ from ._client import PACKAGE
 from .failures import told
 from .run_context import BankChoice, BankId, RunContext, static_bank
 
-__all__ = ["MemoryCall", "create_hindsight_tools", "memory_data"]
+__all__ = ["HindsightTool", "MemoryCall", "create_hindsight_tools", "memory_data"]
 
 Answer = tuple[str, dict[str, Any]]
 Outcome = RetainOutcome | RecallOutcome | ReflectOutcome
@@ -62,6 +63,12 @@ class QuestionInput(BaseModel):
 _SCHEMAS: dict[str, type[BaseModel]] = {"retain": RetainInput, "recall": QueryInput, "reflect": QuestionInput}
 
 
+class HindsightTool(Flushed, StructuredTool):
+    """A memory tool. All of one call of :func:`create_hindsight_tools` share a client and a background queue."""
+
+    _operations: MemoryOperations = PrivateAttr()
+
+
 class MemoryCall:
     """What one memory tool does when it is called. Picklable; holds no key that a dump would show.
 
@@ -75,9 +82,9 @@ class MemoryCall:
         self.spec, self.bank = spec, bank
         self._operations = operations
 
-    def as_tool(self) -> BaseTool:
+    def as_tool(self) -> HindsightTool:
         """The tool. Its failures are tool messages of status ``"error"``, unless the memory is to raise."""
-        return StructuredTool(
+        tool = HindsightTool(
             name=self.spec.name,
             description=self.spec.description,
             args_schema=_SCHEMAS[self.spec.operation],
@@ -86,6 +93,8 @@ class MemoryCall:
             response_format="content_and_artifact",
             handle_tool_error=True,
         )
+        tool._operations = self._operations
+        return tool
 
     def call(self, *texts: str, config: RunnableConfig, **arguments: str) -> Answer:
         """Text for the model and an artifact for the program: ids, dates, tags and scores as plain data.
@@ -189,7 +198,7 @@ def create_hindsight_tools(  # noqa: PLR0913 - the documented signature
     deadlines: Deadlines | None = None,
     delivery: DeliveryOptions | None = None,
     raise_on_error: bool = False,
-) -> list[BaseTool]:
+) -> list[HindsightTool]:
     """The memory tools ``retain_memory``, ``recall_memory`` and ``reflect_on_memory``, each sync and async.
 
     They answer with text for the model and, as the tool message's ``artifact``, with ids, dates, tags and scores. A
@@ -230,7 +239,8 @@ def create_hindsight_tools(  # noqa: PLR0913 - the documented signature
         raise_on_error: raise :class:`HindsightError` instead, which ends the run.
 
     Returns:
-        The chosen tools; an empty list when all are left out.
+        The chosen tools; an empty list when all are left out. Each can :meth:`~HindsightTool.flush`,
+        :meth:`~HindsightTool.close` and :meth:`~HindsightTool.explain` the memory that they share.
 
     Raises:
         SettingsError: an argument is out of its range.

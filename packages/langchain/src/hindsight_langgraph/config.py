@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hindsight_adapter_core import DEFAULT_HINDSIGHT_API_URL, HINDSIGHT_API_KEY_ENV, AdapterConfig, ConfigHolder
+from hindsight_adapter_core import (
+    DEFAULT_HINDSIGHT_API_URL,
+    HINDSIGHT_API_KEY_ENV,
+    AdapterConfig,
+    ConfigHolder,
+    default_number,
+    default_text,
+    given,
+)
 
 __all__ = [
     "DEFAULT_HINDSIGHT_API_URL",
@@ -28,11 +36,11 @@ HOLDER: ConfigHolder[HindsightLangGraphConfig] = ConfigHolder("hindsight_langgra
 def configure(  # noqa: PLR0913 - the documented signature
     hindsight_api_url: str | None = None,
     api_key: str | None = None,
-    budget: str = "mid",
-    max_tokens: int = 4096,
+    budget: str = default_text("mid"),
+    max_tokens: int = default_number(4096),
     tags: list[str] | None = None,
     recall_tags: list[str] | None = None,
-    recall_tags_match: str = "any",
+    recall_tags_match: str = default_text("any"),
     verbose: bool = False,
 ) -> HindsightLangGraphConfig:
     """Set connection and defaults; as :func:`hindsight_langchain.configure`, which is independent of this one.
@@ -43,11 +51,11 @@ def configure(  # noqa: PLR0913 - the documented signature
     return HOLDER.configure(
         hindsight_api_url=hindsight_api_url,
         api_key=api_key,
-        budget=budget,
-        max_tokens=max_tokens,
+        budget=given(budget),
+        max_tokens=given(max_tokens),
         tags=tags,
         recall_tags=recall_tags,
-        recall_tags_match=recall_tags_match,
+        recall_tags_match=given(recall_tags_match),
         verbose=verbose or None,
     )
 
