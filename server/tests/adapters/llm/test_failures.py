@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import socket
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from types import ModuleType
+from typing import Any
 
+import httpx
+import httpx2
 import pytest
 
+from hindsight_server.adapters.llm import Endpoint
+from hindsight_server.adapters.llm.bounds import MOST_BYTES, answer_limit
 from hindsight_server.adapters.llm.failures import retry_after
-from hindsight_server.domain.errors import ModelRefused, ModelUnavailable, QuestionTooLong
+from hindsight_server.domain.errors import BadModelAnswer, ModelRefused, ModelUnavailable, QuestionTooLong
 from hindsight_server.engine.language import CallAbout, LanguageModel, ModelOptions
 from hindsight_server.ports.llm import ChatRequest, Message
 from hindsight_server.testing.model_server import Drop, Fail, ModelServer, Raw, Reply, Say
@@ -84,6 +92,34 @@ async def test_nobody_there_is_unavailable(api: Api) -> None:
         async with opened(api, f"http://127.0.0.1:{probe.getsockname()[1]}/v1") as provider:
             with pytest.raises(ModelUnavailable, match="can't be reached"):
                 await provider.chat(ASKED)
+
+
+@pytest.mark.parametrize("status", [200, 500])
+async def test_an_endless_answer_is_not_read_to_its_end(api: Api, status: int) -> None:
+    script: list[Reply] = [Raw(data=b" " * MOST_BYTES + b"x" * (4 << 20), status=status), "Oslo."]
+    with ModelServer(script) as server:
+        async with opened(api, server.url) as provider:
+            with pytest.raises(BadModelAnswer, match="more than 8 MiB"):
+                await provider.chat(ASKED)
+            assert (await provider.chat(ASKED)).text == "Oslo."
+
+
+@pytest.mark.parametrize("http", [httpx, httpx2])
+async def test_what_an_answer_unpacks_to_is_what_counts(http: ModuleType) -> None:
+    endpoint = Endpoint(provider="openai", api="openai", model="scripted", base_url="http://127.0.0.1/v1")
+    texts = iter([b"Oslo.", b"x" * (MOST_BYTES + 1)])
+
+    async def packed() -> AsyncIterator[bytes]:
+        yield gzip.compress(next(texts))
+
+    def answer(request: Any) -> Any:
+        return http.Response(200, headers={"content-encoding": "gzip"}, content=packed())
+
+    hooks = {"response": [answer_limit(endpoint, http, "/chat")]}
+    async with http.AsyncClient(transport=http.MockTransport(answer), event_hooks=hooks) as client:
+        assert (await client.post("http://127.0.0.1/v1/chat")).content == b"Oslo."
+        with pytest.raises(BadModelAnswer, match="more than 8 MiB"):
+            await client.post("http://127.0.0.1/v1/chat")
 
 
 async def test_a_failure_told_with_status_200_is_one() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hindsight_server.adapters.llm.anthropic_wire import read_reply, request_body
+from hindsight_server.adapters.llm.bounds import answer_limit
 from hindsight_server.adapters.llm.endpoint import quiet_libraries
 from hindsight_server.adapters.llm.failures import failure, late, unreachable
 from hindsight_server.adapters.llm.library import LibraryProvider
@@ -50,6 +51,7 @@ class AnthropicProvider(LibraryProvider["anthropic.AsyncAnthropic"]):
 
     def _open(self) -> anthropic.AsyncAnthropic:
         import anthropic
+        import httpx2
 
         quiet_libraries()
         client = anthropic.AsyncAnthropic(
@@ -57,7 +59,11 @@ class AnthropicProvider(LibraryProvider["anthropic.AsyncAnthropic"]):
             base_url=self._endpoint.path_url.removesuffix("/v1"),
             default_query=self._endpoint.query,
             max_retries=0,  # they are counted and logged by the engine
-            http_client=anthropic.DefaultAsyncHttpxClient(follow_redirects=False, auth=self._endpoint.login),
+            http_client=anthropic.DefaultAsyncHttpxClient(
+                follow_redirects=False,
+                auth=self._endpoint.login,
+                event_hooks={"response": [answer_limit(self._endpoint, httpx2, _PATH)]},
+            ),
         )
         client._custom_headers = {}
         return client

@@ -62,8 +62,13 @@ def late(endpoint: Endpoint) -> ModelTimedOut:
     return ModelTimedOut(f"{endpoint.name} did not answer in time.")
 
 
-def unreachable(endpoint: Endpoint, error: BaseException) -> ModelUnavailable:
-    """The error of a connection that could not be made or broke; of the library's error only the kind is told."""
+def unreachable(endpoint: Endpoint, error: BaseException) -> ModelError:
+    """The error of a connection that could not be made or broke; of the library's error only the kind is told.
+
+    An answer that we did not want to read on breaks it too, and has its own.
+    """
+    if isinstance(error.__cause__, ModelError):
+        return error.__cause__
     return ModelUnavailable(f"{endpoint.name} can't be reached ({type(error.__cause__ or error).__name__}).")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hindsight_server.adapters.llm.bounds import answer_limit
 from hindsight_server.adapters.llm.dialect import Dialect, simpler
 from hindsight_server.adapters.llm.endpoint import Endpoint, quiet_libraries
 from hindsight_server.adapters.llm.failures import (
@@ -111,7 +112,7 @@ class OpenAiProvider(LibraryProvider["openai.AsyncOpenAI"]):
             base_url=self._endpoint.path_url,
             default_query=self._endpoint.query,
             max_retries=0,  # they are counted and logged by the engine
-            http_client=_http_client(self._endpoint.login),
+            http_client=_http_client(self._endpoint),
         )
         client.organization = client.project = None
         client._custom_headers = {}
@@ -125,12 +126,14 @@ def _timed_out(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _http_client(login: tuple[str, str] | None) -> httpx.AsyncClient:
+def _http_client(endpoint: Endpoint) -> httpx.AsyncClient:
     """The library's client over aiohttp, which takes half the processor time of its usual one, or less: that one looks
     at every open connection for each question."""
+    import httpx
     import openai
 
+    hooks: dict[str, Any] = {"response": [answer_limit(endpoint, httpx, _PATH)]}
     try:
-        return openai.DefaultAioHttpClient(follow_redirects=False, auth=login)
+        return openai.DefaultAioHttpClient(follow_redirects=False, auth=endpoint.login, event_hooks=hooks)
     except RuntimeError:  # openai was installed without its extra of that name
-        return openai.DefaultAsyncHttpxClient(follow_redirects=False, auth=login)
+        return openai.DefaultAsyncHttpxClient(follow_redirects=False, auth=endpoint.login, event_hooks=hooks)
