@@ -146,7 +146,7 @@ def private_keys(text: str) -> Iterator[tuple[int, int]]:
 _PASSWORD = re.compile(
     r"(?i)(?<![a-z0-9])(?:[a-z0-9_-]{0,30}_)?(?:password|passwd|pwd|passphrase|passcode|密码|口令|contraseña|passwort|"
     r"senha|mot de passe)[\"']?[ \t]{0,3}"
-    r"(?P<sign>[:=：]|(?<=[a-zñ ])\bis\b[:：]?|是[:：]?|为[:：]?)[ \t]{0,3}"
+    r"(?P<sign>[:=：]|(?<=[a-zñ ])\bis\b[:：]?|是[:：]?|为[:：]?|(?<=[码令])(?=[ \t\u3000])\u3000?)[ \t]{0,3}"
     r"(?:\"(?P<double>[^\"\n\\]{1,128})\"|'(?P<single>[^'\n\\]{1,128})'|`(?P<back>[^`\n]{1,128})`|"
     r"[“「『](?P<curly>[^“”「」『』\n]{1,128})[”」』]|"
     r"(?P<plain>[!-&(-+\--:<-_a-~]{4,128}+))(?P<rest>[^\n]?)"
@@ -154,6 +154,12 @@ _PASSWORD = re.compile(
 _PASSWORD_WORDS = ("pass", "pwd", "密码", "口令", "contraseña", "senha")
 _NO_PASSWORD = re.compile(
     r"(?i)(?:\[redacted:|[a-z_][\w.]*+\(|<|\$\{|\$\(|\{\{|%\(|\*+$|x+$|\.+$|os\.|process\.|env\b|getenv|base64|sha-?\d|md5|utf-?8|bcrypt|argon2)"
+)
+# With nothing but a blank between, a password holds letters and digits, and is none of what texts on passwords name.
+_BARE = re.compile(r"(?=[^\n]*[A-Za-z])(?=[^\n]*\d).{6,}")
+_NAMED = re.compile(
+    r"(?i)(?:iphone|ipad|ios|macos|windows|win|android|office|chrome|mysql|redis|python|oauth|saml|sha|aes|rsa|rfc|wpa|"
+    r"http|ipv|utf|top|step|version|ver|v)[-_.]?\d[\d.]*(?:-[a-z]+)*$|\d{4}-\d\d-\d\d|[^\s@]+@[\w-]+\.|https?:|www\."
 )
 _PLAIN_WORDS = frozenset(
     (
@@ -165,15 +171,18 @@ _PLAIN_WORDS = frozenset(
 
 
 def passwords(text: str, lowered: str) -> Iterator[tuple[int, int]]:
-    """Words that a text says are a password: ``password: x``, ``pwd=x``, ``the password is x``, ``密码是x``."""
+    """What a text says is a password: ``password: x``, ``pwd=x``, ``the password is x``, ``密码是x``, ``密码 abc123``."""
     if not any(word in lowered for word in _PASSWORD_WORDS):
         return
     for match in _PASSWORD.finditer(text):
         quoted = next((name for name in ("double", "single", "back", "curly") if match[name] is not None), None)
         name = quoted or "plain"
-        assigned = match["sign"][0] in ":=："
+        sign = match["sign"].strip()
+        assigned = sign.startswith((":", "=", "："))
         value = match[name] if quoted else match[name].rstrip(".,;:)]}>" if assigned else ".,;:!?)]}>")
         if _NO_PASSWORD.match(value) or value.casefold() in _PLAIN_WORDS or len(value) < (1 if quoted else 4):
+            continue
+        if not sign and (_NAMED.match(value) or not _BARE.match(value)):
             continue
         # A bare word may be part of a sentence; after a colon it is one when more words follow.
         if quoted or _odd(value) or (assigned and (match["sign"] == "=" or match["rest"] in ("", ",", ";"))):
