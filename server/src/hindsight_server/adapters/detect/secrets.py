@@ -171,7 +171,7 @@ _PLAIN_WORDS = frozenset(
 
 
 def passwords(text: str, lowered: str) -> Iterator[tuple[int, int]]:
-    """What a text says is a password: ``password: x``, ``pwd=x``, ``the password is x``, ``密码是x``, ``密码 abc123``."""
+    """What a text calls a password: ``password: x``, ``pwd=x``, ``the password is x``, ``密码是x``, ``密码 x1y2z3``."""
     if not any(word in lowered for word in _PASSWORD_WORDS):
         return
     for match in _PASSWORD.finditer(text):
