@@ -28,11 +28,13 @@ class ListedMeanwhile:
     def __init__(self, store: Store, meanwhile: Callable[[], Awaitable[None]]) -> None:
         self._store = store
         self._meanwhile: Callable[[], Awaitable[None]] | None = meanwhile
+        self.listings = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
     async def list_banks(self, query: str | None, limit: int, offset: int) -> Any:
+        self.listings += 1
         page = await self._store.list_banks(query, limit, offset)
         meanwhile, self._meanwhile = self._meanwhile, None
         if meanwhile is not None:
@@ -78,3 +80,17 @@ async def test_a_bank_that_is_written_to_while_others_are_listed_keeps_its_bytes
         pass
     assert await keeper.sweep_all() == 1, "what is left of a bank that there is not"
     assert await keeper.read("old", SHEET.digest) == b"a,b"
+
+
+async def test_banks_are_listed_once_however_many_are_gone(store: Store, clock: SteppingClock, tmp_path: Path) -> None:
+    async def nothing() -> None: ...
+
+    listed = ListedMeanwhile(store, nothing)
+    keeper = BlobKeeper(listed, FolderBlobs(tmp_path / "blobs"))  # type: ignore[arg-type]
+    for bank_id in ("kept", "gone", "gone too", "gone as well"):
+        async with keeper.keeping(bank_id, [(SHEET.digest, b"a,b")]):
+            pass
+    await write(store, "kept", clock)
+    assert await keeper.sweep_all() == 3
+    assert listed.listings == 1
+    assert await keeper.read("kept", SHEET.digest) == b"a,b"

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from hindsight_server.domain.attachments import blob_space
@@ -94,15 +94,12 @@ class BlobKeeper:
         digests: defaultdict[str, list[str]] = defaultdict(list)
         async for one in self._blobs.list():
             digests[one.space].append(one.digest)
-        banks = await self._banks() if digests else {}
-        deleted = 0
-        for space, of_space in digests.items():
-            bank_id = banks.get(space)
-            if bank_id is None:
-                deleted += await self._collect_without_bank(space, of_space)
-                continue
-            for digest in of_space:
-                deleted += await self._collect(bank_id, digest)
+        if not digests:
+            return 0
+        banks, deleted = await self._delete_without_bank(digests)
+        for space in digests.keys() & banks.keys():
+            for digest in digests[space]:
+                deleted += await self._collect(banks[space], digest)
         return deleted
 
     async def start(self) -> None:
@@ -144,16 +141,19 @@ class BlobKeeper:
             await self._blobs.delete(blob_space(bank_id), digest)
             return True
 
-    async def _collect_without_bank(self, space: str, digests: Sequence[str]) -> int:
-        """Delete the bytes of a space that no bank has, unless one is about to be made that has it."""
+    async def _delete_without_bank(self, digests: Mapping[str, Sequence[str]]) -> tuple[dict[str, str], int]:
+        """Delete the bytes of spaces that no bank has, unless one is about to be made that has it.
+
+        Returns the banks by their space, and how many blobs were deleted.
+        """
         async with self._deciding:
             # In this order: a bank that is made meanwhile is still held here, or listed.
             held = {blob_space(bank_id) for bank_id, _ in self._held}
-            if space in held or space in await self._banks():
-                return 0
-            for digest in digests:
+            banks = await self._banks()
+            left = [(space, digest) for space in digests.keys() - banks.keys() - held for digest in digests[space]]
+            for space, digest in left:
                 await self._blobs.delete(space, digest)
-            return len(digests)
+            return banks, len(left)
 
     async def _is_gone(self, bank_id: str) -> bool:
         try:
