@@ -1,4 +1,4 @@
-"""What a server of OpenAI's API refuses is left out, and remembered."""
+"""What a server or a model refuses is left out, and remembered."""
 
 from __future__ import annotations
 
@@ -117,6 +117,31 @@ async def test_the_other_name_of_the_limit_and_no_temperature() -> None:
         await chat(server, request, request)
     assert len(server.questions) == 4
     assert server.questions[-1].body["max_completion_tokens"] == 9
+
+
+async def test_a_model_of_anthropic_that_takes_no_temperature_and_no_forced_tool() -> None:
+    def answer(question: Question) -> Reply:
+        if "temperature" in question.body:
+            return Fail(400, message="`temperature` is deprecated for this model.")
+        if question.body.get("tool_choice", {}).get("type") in ("tool", "any"):
+            return Fail(400, message="tool_choice forces tool use.")
+        return {"city": "Oslo"}
+
+    asks_schema = ChatRequest(messages=ASKED, schema=place(), temperature=0.1)
+    asks_tool = ChatRequest(messages=ASKED, tools=(RECALL,), tool_choice="recall", temperature=0.1)
+    with ModelServer(answer) as server:
+        async with opened("anthropic", server.url) as provider:
+            assert (await provider.chat(asks_schema)).text == '{"city": "Oslo"}'
+            await provider.chat(asks_schema)
+            await provider.chat(asks_tool)
+            await provider.chat(asks_tool)
+    asked = [
+        ("temperature" in question.body, question.body.get("tool_choice", {}).get("type"), '"city"' in question.text)
+        for question in server.questions
+    ]
+    found_out, known = [(True, "tool", False), (False, "tool", False), (False, None, True)], [(False, None, True)]
+    weakened = [(False, "tool", False), (False, "any", False), (False, "auto", False)]
+    assert asked == [*found_out, *known, *weakened, (False, "auto", False)]
 
 
 CLOSED = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from hindsight_server.adapters.llm.anthropic_wire import read_reply, request_body
 from hindsight_server.adapters.llm.bounds import answer_limit
-from hindsight_server.adapters.llm.endpoint import quiet_libraries
-from hindsight_server.adapters.llm.failures import failure, late, unreachable
-from hindsight_server.adapters.llm.library import LibraryProvider
+from hindsight_server.adapters.llm.dialect import Dialect, Manner
+from hindsight_server.adapters.llm.endpoint import Endpoint, quiet_libraries
+from hindsight_server.adapters.llm.failures import late, unreachable
+from hindsight_server.adapters.llm.library import Answered, LibraryProvider
 from hindsight_server.adapters.llm.wire import decoded
 from hindsight_server.domain.errors import ModelRefused
 from hindsight_server.ports.llm import ChatReply, ChatRequest
@@ -21,24 +22,25 @@ _CONNECT_SECONDS = 10.0
 
 
 class AnthropicProvider(LibraryProvider["anthropic.AsyncAnthropic"]):
-    """One model behind Anthropic's API."""
+    """One model behind Anthropic's API.
 
-    async def chat(self, request: ChatRequest) -> ChatReply:
-        client = await self._opened()
-        status, headers, body = await self._post(client, request)
-        if status >= 300:
-            raise failure(self._endpoint, status, headers, body)
+    A model that refuses ``temperature`` or a forced tool is asked again without it, and remembered.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__(endpoint, Dialect(schemas=("tool", "prompt")))
+
+    def _read(self, body: Any, request: ChatRequest) -> ChatReply:
         if not isinstance(body, dict):
             raise ModelRefused(f"{self._endpoint.name} answers with something else than Anthropic's API.")
         return read_reply(body, request, self._endpoint.name)
 
-    async def _post(self, client: anthropic.AsyncAnthropic, request: ChatRequest) -> tuple[int, dict[str, str], Any]:
-        """Status, headers and decoded body. Raises ModelUnavailable when there is no answer."""
+    async def _post(self, client: anthropic.AsyncAnthropic, request: ChatRequest, manner: Manner) -> Answered:
         import anthropic
         import httpx2
 
         limit = anthropic.Timeout(request.timeout_seconds, connect=_CONNECT_SECONDS)
-        body = request_body(self.model, request)
+        body = request_body(self.model, request, manner)
         try:
             answer = await client.post(_PATH, cast_to=httpx2.Response, body=body, options={"timeout": limit})
         except anthropic.APIStatusError as error:
@@ -47,7 +49,7 @@ class AnthropicProvider(LibraryProvider["anthropic.AsyncAnthropic"]):
             raise late(self._endpoint) from None
         except (anthropic.APIConnectionError, httpx2.HTTPError) as error:
             raise unreachable(self._endpoint, error) from None
-        return answer.status_code, dict(answer.headers), decoded(answer.content)
+        return Answered(answer.status_code, answer.headers, decoded(answer.content))
 
     def _open(self) -> anthropic.AsyncAnthropic:
         import anthropic

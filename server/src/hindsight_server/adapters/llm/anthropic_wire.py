@@ -1,6 +1,6 @@
 """Questions and answers in the format of Anthropic's messages. Pure functions.
 
-A structured answer is asked for as the input of one tool that must be called: every model of the API knows that.
+A structured answer is asked for as the input of one tool that must be called; of what refuses that, in words.
 """
 
 from __future__ import annotations
@@ -9,7 +9,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from hindsight_server.adapters.llm.wire import as_list, as_mapping, as_text, base64_of, count, tool_request
+from hindsight_server.adapters.llm.dialect import Manner
+from hindsight_server.adapters.llm.wire import (
+    as_list,
+    as_mapping,
+    as_text,
+    asked_in_words,
+    base64_of,
+    count,
+    tool_request,
+)
 from hindsight_server.domain.errors import BadModelAnswer
 from hindsight_server.ports.llm import ChatReply, ChatRequest, Message, Usage
 
@@ -17,20 +26,22 @@ from hindsight_server.ports.llm import ChatReply, ChatRequest, Message, Usage
 _MOST_TOKENS = 8192
 
 
-def request_body(model: str, request: ChatRequest) -> dict[str, Any]:
-    """The body of a question."""
+def request_body(model: str, request: ChatRequest, manner: Manner) -> dict[str, Any]:
+    """The body of a question, put in the manner that the model understands."""
+    messages, schema = request.messages, request.schema
+    if schema is not None and manner.schema == "prompt":
+        messages, schema = (*messages, Message(role="user", text=asked_in_words(schema))), None
     body: dict[str, Any] = {
         "model": model,
         "max_tokens": request.max_tokens or _MOST_TOKENS,
-        "messages": _messages(request.messages),
+        "messages": _messages(messages),
     }
     system = "\n\n".join(message.text for message in request.messages if message.role == "system")
     if system:
         body["system"] = system
-    if request.temperature is not None:
+    if request.temperature is not None and manner.temperature:
         body["temperature"] = min(request.temperature, 1.0)
-    if request.schema is not None:
-        schema = request.schema
+    if schema is not None:
         body["tools"] = [{"name": schema.name, "description": "Gives the answer.", "input_schema": schema.schema}]
         body["tool_choice"] = {"type": "tool", "name": schema.name, "disable_parallel_tool_use": True}
     elif request.tools:
@@ -38,7 +49,7 @@ def request_body(model: str, request: ChatRequest) -> dict[str, Any]:
             {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
             for tool in request.tools
         ]
-        body["tool_choice"] = _choice(request.tool_choice)
+        body["tool_choice"] = _choice(manner.tool_choice(request.tool_choice))
     return body
 
 

@@ -1,20 +1,20 @@
-"""Servers of OpenAI's API understand different parts of it. What one refuses is found out once and remembered."""
+"""Servers and models understand different parts of an API. What one refuses is found out once and remembered."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 from hindsight_server.ports.llm import ChatRequest, Schema
 
-SchemaWay = Literal["json_schema", "json_object", "prompt"]
+SchemaWay = Literal["json_schema", "json_object", "tool", "prompt"]
 ChoiceWay = Literal["named", "required", "auto"]
-_NEXT_SCHEMA: dict[SchemaWay, SchemaWay] = {"json_schema": "json_object", "json_object": "prompt"}
 _NEXT_CHOICE: dict[ChoiceWay, ChoiceWay] = {"named": "required", "required": "auto"}
-_LIMITS = ("max_tokens", "max_completion_tokens")
 # Two different schemas refused: it is the server that does not know them, not the one schema that is odd.
 _REFUSED_SCHEMAS = 2
 _MOST_SCHEMAS = 256
@@ -29,16 +29,30 @@ class Manner:
     schema: SchemaWay = "json_schema"
     choice: ChoiceWay = "named"
 
+    def tool_choice(self, wanted: str) -> str:
+        """What is asked for in the place of a wanted choice: ``auto``, ``required`` or the tool's name."""
+        if wanted == "auto" or self.choice == "auto":
+            return "auto"
+        return "required" if self.choice == "required" else wanted
+
 
 class Dialect:
     """What one server was found to understand.
 
     Args:
-        limit: the field that limits an answer's tokens; the other one is tried when it is refused.
+        limits: the fields that may limit an answer's tokens; the next one is tried when one is refused.
+        schemas: the ways to ask for a structured answer, in the order in which they are tried.
     """
 
-    def __init__(self, limit: str = "max_tokens") -> None:
-        self._usual = Manner(limit=limit)
+    def __init__(
+        self,
+        *,
+        limits: Sequence[str] = ("max_tokens",),
+        schemas: Sequence[SchemaWay] = ("json_schema", "json_object", "prompt"),
+    ) -> None:
+        self._limits = tuple(limits)
+        self._next_schema = dict(pairwise(schemas))
+        self._usual = Manner(limit=limits[0], schema=schemas[0])
         self._of_schema: dict[str, SchemaWay] = {}
 
     def manner(self, request: ChatRequest) -> Manner:
@@ -58,26 +72,25 @@ class Dialect:
                 usual = replace(usual, schema=manner.schema)
         self._usual = usual
 
+    def simpler(self, request: ChatRequest, manner: Manner, complaint: str) -> Manner | None:
+        """The next manner in which to put a refused question; None when there is nothing left to leave out.
 
-def simpler(request: ChatRequest, manner: Manner, complaint: str) -> Manner | None:
-    """The next manner in which to put a refused question; None when there is nothing left to leave out.
-
-    Args:
-        complaint: what the server said.
-    """
-    if request.max_tokens is not None and manner.limit in re.findall(r"\w+", complaint) and "max_" in complaint:
-        other = next(limit for limit in _LIMITS if limit != manner.limit)
-        return replace(manner, limit=other)
-    if request.temperature is not None and manner.temperature and "temperature" in complaint:
-        return replace(manner, temperature=False)
-    if request.schema is not None and manner.schema in _NEXT_SCHEMA:
-        return replace(manner, schema=_NEXT_SCHEMA[manner.schema])
-    if request.tools and request.tool_choice != "auto" and manner.choice in _NEXT_CHOICE:
-        following = _NEXT_CHOICE[manner.choice]
-        if request.tool_choice == "required" and following == "required":
-            following = "auto"
-        return replace(manner, choice=following)
-    return None
+        Args:
+            complaint: what the server said.
+        """
+        other = next((limit for limit in self._limits if limit != manner.limit), None)
+        if other and request.max_tokens is not None and manner.limit in re.findall(r"\w+", complaint):
+            return replace(manner, limit=other)
+        if request.temperature is not None and manner.temperature and "temperature" in complaint:
+            return replace(manner, temperature=False)
+        if request.schema is not None and manner.schema in self._next_schema:
+            return replace(manner, schema=self._next_schema[manner.schema])
+        if request.tools and request.tool_choice != "auto" and manner.choice in _NEXT_CHOICE:
+            following = _NEXT_CHOICE[manner.choice]
+            if request.tool_choice == "required" and following == "required":
+                following = "auto"
+            return replace(manner, choice=following)
+        return None
 
 
 def _digest(schema: Schema) -> str:

@@ -1,16 +1,31 @@
-"""What the providers share that speak through a maker's library."""
+"""What the providers share that speak through a maker's library: how it is opened, and how a question is put."""
 
 from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Mapping
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from hindsight_server.adapters.llm.dialect import Dialect, Manner
 from hindsight_server.adapters.llm.endpoint import Endpoint
+from hindsight_server.adapters.llm.failures import FAILED_ANSWERS, error_code, error_text, failure, misunderstood
+from hindsight_server.domain.errors import QuestionTooLong
+from hindsight_server.ports.llm import ChatReply, ChatRequest
+
+_MOST_TRIES = 8
 
 
 class Closable(Protocol):
     async def close(self) -> None: ...
+
+
+class Answered(NamedTuple):
+    """What came on the wire. `body` is the decoded JSON; None when it is none."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
 
 
 Client = TypeVar("Client", bound=Closable)
@@ -21,10 +36,12 @@ class LibraryProvider(ABC, Generic[Client]):
 
     Args:
         endpoint: where it is. None of the library's own environment variables is heeded: their key belongs elsewhere.
+        dialect: how a question is put, and what is left out of one that is not understood.
     """
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, dialect: Dialect) -> None:
         self._endpoint = endpoint
+        self._dialect = dialect
         self._client: Client | None = None
         self._opening = asyncio.Lock()
 
@@ -35,6 +52,29 @@ class LibraryProvider(ABC, Generic[Client]):
     @property
     def provider(self) -> str:
         return self._endpoint.provider
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """Put the question, in a simpler manner each time it is not understood."""
+        client = await self._opened()
+        manner, first, learns = self._dialect.manner(request), None, True
+        for _ in range(_MOST_TRIES):
+            status, headers, body = await self._post(client, request, manner)
+            if status < 300:
+                reply = self._read(body, request)
+                if learns:
+                    self._dialect.understood(request, manner)
+                return reply
+            error = failure(self._endpoint, status, headers, body)
+            first = first or error
+            learns = learns and error_code(body) not in FAILED_ANSWERS
+            if not misunderstood(status, body) or isinstance(error, QuestionTooLong):
+                raise error
+            following = self._dialect.simpler(request, manner, error_text(body))
+            if following is None:
+                break
+            manner = following
+        assert first is not None
+        raise first
 
     async def prepare(self) -> None:
         await self._opened()
@@ -52,3 +92,11 @@ class LibraryProvider(ABC, Generic[Client]):
     @abstractmethod
     def _open(self) -> Client:
         """Import the library and make its client; nothing is sent."""
+
+    @abstractmethod
+    async def _post(self, client: Client, request: ChatRequest, manner: Manner) -> Answered:
+        """Send a question. Raises ModelUnavailable when there is no answer, BadModelAnswer for one without end."""
+
+    @abstractmethod
+    def _read(self, body: Any, request: ChatRequest) -> ChatReply:
+        """The reply in the body of an answer. Raises ModelError."""

@@ -5,21 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hindsight_server.adapters.llm.bounds import answer_limit
-from hindsight_server.adapters.llm.dialect import Dialect, simpler
+from hindsight_server.adapters.llm.dialect import Dialect, Manner
 from hindsight_server.adapters.llm.endpoint import Endpoint, quiet_libraries
-from hindsight_server.adapters.llm.failures import (
-    FAILED_ANSWERS,
-    error_code,
-    error_text,
-    failure,
-    late,
-    misunderstood,
-    unreachable,
-)
-from hindsight_server.adapters.llm.library import LibraryProvider
+from hindsight_server.adapters.llm.failures import failure, late, unreachable
+from hindsight_server.adapters.llm.library import Answered, LibraryProvider
 from hindsight_server.adapters.llm.openai_wire import read_reply, request_body
 from hindsight_server.adapters.llm.wire import as_mapping, decoded
-from hindsight_server.domain.errors import ModelRefused, QuestionTooLong
+from hindsight_server.domain.errors import ModelRefused
 from hindsight_server.ports.llm import ChatReply, ChatRequest
 
 if TYPE_CHECKING:
@@ -27,7 +19,7 @@ if TYPE_CHECKING:
     import openai
 
 _PATH = "/chat/completions"
-_MOST_TRIES = 8
+_LIMITS = ("max_tokens", "max_completion_tokens")
 _CONNECT_SECONDS = 10.0
 
 
@@ -39,37 +31,10 @@ class OpenAiProvider(LibraryProvider["openai.AsyncOpenAI"]):
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
-        super().__init__(endpoint)
         own = endpoint.host == "https://api.openai.com"
-        self._dialect = Dialect("max_completion_tokens" if own else "max_tokens")
+        super().__init__(endpoint, Dialect(limits=_LIMITS[::-1] if own else _LIMITS))
 
-    async def chat(self, request: ChatRequest) -> ChatReply:
-        client = await self._opened()
-        return await self._ask(client, request)
-
-    async def _ask(self, client: openai.AsyncOpenAI, request: ChatRequest) -> ChatReply:
-        """Put the question, in a simpler manner each time it is not understood."""
-        manner, first, learns = self._dialect.manner(request), None, True
-        for _ in range(_MOST_TRIES):
-            status, headers, body = await self._post(client, request_body(self.model, request, manner), request)
-            if status < 300:
-                reply = self._read(body)
-                if learns:
-                    self._dialect.understood(request, manner)
-                return reply
-            error = failure(self._endpoint, status, headers, body)
-            first = first or error
-            learns = learns and error_code(body) not in FAILED_ANSWERS
-            if not misunderstood(status, body) or isinstance(error, QuestionTooLong):
-                raise error
-            following = simpler(request, manner, error_text(body))
-            if following is None:
-                break
-            manner = following
-        assert first is not None
-        raise first
-
-    def _read(self, body: Any) -> ChatReply:
+    def _read(self, body: Any, request: ChatRequest) -> ChatReply:
         if not isinstance(body, dict):
             raise ModelRefused(
                 f"{self._endpoint.name} answers with something else than OpenAI's API; "
@@ -82,14 +47,12 @@ class OpenAiProvider(LibraryProvider["openai.AsyncOpenAI"]):
             raise failure(self._endpoint, status, {}, body)
         return read_reply(body, self._endpoint.name)
 
-    async def _post(
-        self, client: openai.AsyncOpenAI, body: dict[str, Any], request: ChatRequest
-    ) -> tuple[int, dict[str, str], Any]:
-        """Status, headers and decoded body. Raises ModelUnavailable when there is no answer."""
+    async def _post(self, client: openai.AsyncOpenAI, request: ChatRequest, manner: Manner) -> Answered:
         import httpx
         import openai
 
         limit = httpx.Timeout(request.timeout_seconds, connect=_CONNECT_SECONDS)
+        body = request_body(self.model, request, manner)
         try:
             answer = await client.post(_PATH, cast_to=httpx.Response, body=body, options={"timeout": limit})
         except openai.APIStatusError as error:
@@ -101,7 +64,7 @@ class OpenAiProvider(LibraryProvider["openai.AsyncOpenAI"]):
             raise late(self._endpoint) from None
         except (openai.APIConnectionError, httpx.HTTPError) as error:
             raise unreachable(self._endpoint, error) from None
-        return answer.status_code, dict(answer.headers), decoded(answer.content)
+        return Answered(answer.status_code, answer.headers, decoded(answer.content))
 
     def _open(self) -> openai.AsyncOpenAI:
         import openai

@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from hindsight_server.adapters.llm.dialect import Manner
-from hindsight_server.adapters.llm.wire import as_list, as_mapping, as_text, base64_of, count, tool_request
+from hindsight_server.adapters.llm.wire import (
+    as_list,
+    as_mapping,
+    as_text,
+    asked_in_words,
+    base64_of,
+    count,
+    tool_request,
+)
 from hindsight_server.domain.errors import BadModelAnswer
 from hindsight_server.ports.llm import ChatReply, ChatRequest, Message, Schema, Tool, ToolRequest, Usage
 
@@ -26,7 +34,7 @@ def request_body(model: str, request: ChatRequest, manner: Manner) -> dict[str, 
         _ask_for_json(body, request.schema, manner.schema)
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
-        body["tool_choice"] = _choice(request.tool_choice, manner.choice)
+        body["tool_choice"] = _choice(manner.tool_choice(request.tool_choice))
     return body
 
 
@@ -37,11 +45,7 @@ def _ask_for_json(body: dict[str, Any], schema: Schema, way: str) -> None:
         return
     if way == "json_object":
         body["response_format"] = {"type": "json_object"}
-    said = (
-        "Answer with one JSON object and nothing else. It follows this JSON schema:\n"
-        f"{json.dumps(schema.schema, ensure_ascii=False)}"
-    )
-    body["messages"].append({"role": "user", "content": said})
+    body["messages"].append({"role": "user", "content": asked_in_words(schema)})
 
 
 def is_strict(schema: Any) -> bool:
@@ -91,11 +95,9 @@ def _tool(tool: Tool) -> dict[str, Any]:
     return {"type": "function", "function": described}
 
 
-def _choice(wanted: str, way: str) -> Any:
-    if wanted == "auto" or way == "auto":
-        return "auto"
-    if wanted == "required" or way == "required":
-        return "required"
+def _choice(wanted: str) -> Any:
+    if wanted in ("auto", "required"):
+        return wanted
     return {"type": "function", "function": {"name": wanted}}
 
 

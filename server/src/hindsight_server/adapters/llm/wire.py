@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-from hindsight_server.ports.llm import Image, ToolRequest
+from hindsight_server.ports.llm import Image, Schema, ToolRequest
 
 
 def decoded(body: bytes) -> Any:
@@ -34,6 +34,14 @@ def as_text(value: Any) -> str:
 def count(value: Any) -> int:
     """A number of tokens; 0 when it is none."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def asked_in_words(schema: Schema) -> str:
+    """The demand for a structured answer of a model that knows no other way of it."""
+    return (
+        "Answer with one JSON object and nothing else. It follows this JSON schema:\n"
+        f"{json.dumps(schema.schema, ensure_ascii=False)}"
+    )
 
 
 def base64_of(image: Image) -> str:
