@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -326,6 +327,28 @@ async def test_a_job_survives_the_death_of_its_process(tmp_path: Path, clock: St
         assert (await engine.operations.status("b", died.stdout.strip())).status == "completed"
     finally:
         await store.close()
+
+
+async def test_a_job_cancelled_and_queued_again_is_left_by_the_worker_that_was_at_it(engine: Engine) -> None:
+    works = [Work(), Work()]
+    patient = replace(QUICK, lease_seconds=60.0)
+    runners = [JobRunner(engine.store, engine.clock, handlers={"test": work}, options=patient) for work in works]
+    works[0].go_on.clear()
+    await add(engine)
+    first = asyncio.create_task(runners[0].run_until_idle())
+    await asyncio.wait_for(works[0].started.wait(), 10)
+    await engine.operations.cancel("b", "job")
+    await engine.operations.retry("b", "job")
+    works[1].go_on.clear()
+    second = asyncio.create_task(runners[1].run_until_idle())
+    await asyncio.wait_for(works[1].started.wait(), 10)
+    runners[0].doubt()
+    assert await asyncio.wait_for(first, 10) == 1
+    assert (await status(engine)).status == "processing"
+    works[1].go_on.set()
+    assert await asyncio.wait_for(second, 10) == 1
+    done = await status(engine)
+    assert (done.status, done.attempts) == ("completed", 1)
 
 
 async def test_tries_that_only_wait_do_not_count_and_a_job_queued_anew_begins_anew(

@@ -304,9 +304,9 @@ class Operation:
 
     Args:
         fingerprint: hash of what was asked, so that a second use of the id for something else is seen.
-        payload: what a worker needs to do it (JSON-able).
-        result: what came of it (JSON-able).
+        payload, result: what a worker needs to do it, and what came of it (JSON-able).
         next_attempt_at: not to be claimed before this time, after a failed try.
+        lease: names the claim under which a worker does it; no two have the same. None while nobody does it.
     """
 
     bank_id: str
@@ -323,6 +323,7 @@ class Operation:
     created_at: datetime | None = None
     updated_at: datetime | None = None
     completed_at: datetime | None = None
+    lease: str | None = None
 
 
 # --- snapshots for recall ------------------------------------------------------------------------------------

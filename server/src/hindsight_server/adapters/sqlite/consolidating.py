@@ -141,7 +141,7 @@ def _set_payload(connection: apsw.Connection, operation: Operation, payload: Map
 def _held(connection: apsw.Connection, operation: Operation) -> Operation:
     """The job as stored. Raises Conflict when somebody else has taken it up, or it was cancelled."""
     stored = get_operation(connection, operation.bank_id, operation.operation_id)
-    if stored is None or stored.status != "processing" or stored.attempts != operation.attempts:
+    if stored is None or stored.status != "processing" or stored.lease != operation.lease:
         raise Conflict(f"Operation '{operation.operation_id}' was cancelled, or taken up by another worker.")
     return stored
 

@@ -352,7 +352,7 @@ def _add_history(connection: apsw.Connection, model: MentalModel, entry: PageVer
 
 def _is_ours(connection: apsw.Connection, job: Operation) -> bool:
     row = one_row(connection, "mental_models.operation_state", (job.bank_id, job.operation_id))
-    return row == ("processing", job.attempts)
+    return job.lease is not None and row == ("processing", job.lease)
 
 
 def _tag_sets(connection: apsw.Connection, bank_id: str, scope: MemoryScope) -> str | None:

@@ -129,7 +129,7 @@ def finish_operation(connection: apsw.Connection, operation: Operation, outcome:
         {
             "bank_id": operation.bank_id,
             "operation_id": operation.operation_id,
-            "attempts": operation.attempts,
+            "lease": operation.lease,
             "status": outcome.status,
             "result": mapping_json(outcome.result),
             "error": outcome.error,
@@ -154,7 +154,7 @@ def note_result(
         {
             "bank_id": operation.bank_id,
             "operation_id": operation.operation_id,
-            "attempts": operation.attempts,
+            "lease": operation.lease,
             "progress": mapping_json(result),
             "now": micros_of(now),
         },
@@ -167,7 +167,7 @@ def renew_operation(connection: apsw.Connection, operation: Operation, now: date
         {
             "bank_id": operation.bank_id,
             "operation_id": operation.operation_id,
-            "attempts": operation.attempts,
+            "lease": operation.lease,
             "until": micros_of(now + timedelta(seconds=lease_seconds)),
         },
     )
@@ -208,4 +208,5 @@ def _operation(row: tuple[Any, ...]) -> Operation:
         created_at=from_micros(row[11]),
         updated_at=from_micros(row[12]),
         completed_at=from_micros(row[13]),
+        lease=row[14],
     )

@@ -90,7 +90,7 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
     found = one_row(connection, "operations.state", (write.bank_id, operation_id))
     if found is None:
         raise NotFound(f"Operation '{operation_id}' not found in bank '{write.bank_id}'; nothing was stored.")
-    status, attempts, listed = found
+    status, lease, listed = found
     if status == "cancelled":
         raise Conflict(f"Operation '{operation_id}' was cancelled; nothing was stored.")
     if status == "completed":
@@ -120,7 +120,7 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
         connection.execute(sql("documents.operation_done"), (write.bank_id, operation_id))
     session.save(documents=bool(stored))
     result = None if write.operation is None else write.operation.result
-    job = Operation(bank_id=write.bank_id, operation_id=operation_id, type="", status=status, attempts=attempts)
+    job = Operation(bank_id=write.bank_id, operation_id=operation_id, type="", status=status, lease=lease)
     if write.goes_on:
         note_result(connection, write.operation or job, result, write.now)
         return RetainResult(fact_ids=_fact_ids(stored))

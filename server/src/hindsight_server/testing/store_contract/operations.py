@@ -122,6 +122,27 @@ class OperationContract:
         assert await store.delete_operation("b", "o")
         assert await store.get_operation("b", "o") is None
 
+    async def test_queued_again_it_is_not_the_former_workers_any_more(self, store: Store) -> None:
+        await store.ensure_bank("b", NOW)
+        await store.add_operation(operation("b", "o", payload={"x": 1}))
+        former = await store.claim_operation(["retain"], NOW, 10)
+        assert former is not None
+        assert await store.cancel_operation("b", "o", later(1))
+        assert await store.requeue_operation("b", "o", later(2))
+        await store.finish_operation(former, "completed", later(2))
+        now = await store.claim_operation(["retain"], later(3), 10)
+        assert now is not None
+        assert (now.attempts, former.attempts) == (1, 1)
+        assert not await store.renew_operation(former, later(4), 10)
+        await store.note_progress(former, {"stage": "late"}, later(4))
+        await store.finish_operation(former, "failed", later(5), error="late")
+        assert await store.get_operation("b", "o") == now
+        assert await store.renew_operation(now, later(6), 10)
+        await store.finish_operation(now, "completed", later(7))
+        done = await store.get_operation("b", "o")
+        assert done is not None
+        assert done.status == "completed"
+
     async def test_operations_are_listed_newest_first(self, store: Store) -> None:
         await store.ensure_bank("b", NOW)
         for number in range(5):

@@ -101,7 +101,7 @@ SET payload = CASE WHEN :full THEN json_set(payload, '$.full', json('true')) ELS
 WHERE bank_id = :bank_id AND operation_id = :operation_id AND status = 'pending'
 
 -- name: operation_state
-SELECT status, attempts FROM operations WHERE bank_id = ? AND operation_id = ?
+SELECT status, lease FROM operations WHERE bank_id = ? AND operation_id = ?
 
 -- name: add_source
 INSERT INTO mental_model_sources (bank_id, mental_model_id, version, fact_id) VALUES (?, ?, ?, ?)

@@ -1,17 +1,17 @@
 -- name: anywhere
 SELECT bank_id, operation_id, type, status, fingerprint, payload, result, error, items_count, attempts,
-    next_attempt_at, created_at, updated_at, completed_at
+    next_attempt_at, created_at, updated_at, completed_at, lease
 FROM operations
 WHERE operation_id = ?
 
 -- name: get
 SELECT bank_id, operation_id, type, status, fingerprint, payload, result, error, items_count, attempts,
-    next_attempt_at, created_at, updated_at, completed_at
+    next_attempt_at, created_at, updated_at, completed_at, lease
 FROM operations
 WHERE bank_id = ? AND operation_id = ?
 
 -- name: state
-SELECT status, attempts, documents FROM operations WHERE bank_id = ? AND operation_id = ?
+SELECT status, lease, documents FROM operations WHERE bank_id = ? AND operation_id = ?
 
 -- name: documents
 SELECT documents FROM operations WHERE bank_id = ? AND operation_id = ?
@@ -29,7 +29,7 @@ WHERE bank_id = :bank_id AND (:status IS NULL OR status = :status) AND (:type IS
 
 -- name: list
 SELECT bank_id, operation_id, type, status, fingerprint, NULL, result, error, items_count, attempts,
-    next_attempt_at, created_at, updated_at, completed_at
+    next_attempt_at, created_at, updated_at, completed_at, lease
 FROM operations
 WHERE bank_id = :bank_id AND (:status IS NULL OR status = :status) AND (:type IS NULL OR type = :type)
 ORDER BY created_at DESC, operation_id
@@ -46,31 +46,32 @@ LIMIT 1
 
 -- name: claim
 UPDATE operations
-SET status = 'processing', attempts = attempts + 1, leased_until = :until, next_attempt_at = NULL, updated_at = :now
+SET status = 'processing', attempts = attempts + 1, lease = lower(hex(randomblob(16))), leased_until = :until,
+    next_attempt_at = NULL, updated_at = :now
 WHERE bank_id = :bank_id AND operation_id = :operation_id
 
 -- name: release
-UPDATE operations SET status = 'pending', leased_until = NULL
+UPDATE operations SET status = 'pending', lease = NULL, leased_until = NULL
 WHERE status IN ('pending', 'processing') AND status = 'processing'
 
 -- name: note_progress
 UPDATE operations
 SET result = :progress, updated_at = :now
-WHERE bank_id = :bank_id AND operation_id = :operation_id AND status = 'processing' AND attempts = :attempts
+WHERE bank_id = :bank_id AND operation_id = :operation_id AND status = 'processing' AND lease = :lease
 
 -- name: renew
 UPDATE operations
 SET leased_until = :until
-WHERE bank_id = :bank_id AND operation_id = :operation_id AND status = 'processing' AND attempts = :attempts
+WHERE bank_id = :bank_id AND operation_id = :operation_id AND status = 'processing' AND lease = :lease
 
 -- name: finish
 UPDATE operations
-SET status = :status, updated_at = :now, leased_until = NULL, result = :result, error = :error,
+SET status = :status, updated_at = :now, lease = NULL, leased_until = NULL, result = :result, error = :error,
     next_attempt_at = :retry_at,
     completed_at = CASE WHEN :status IN ('completed', 'failed', 'cancelled') THEN :now END,
     payload = CASE WHEN :status = 'completed' THEN NULL ELSE payload END
 WHERE bank_id = :bank_id AND operation_id = :operation_id AND status IN ('pending', 'processing')
-    AND attempts = :attempts
+    AND lease IS :lease
 
 -- name: requeue
 UPDATE operations
@@ -82,13 +83,14 @@ WHERE bank_id = :bank_id AND operation_id = :operation_id
 
 -- name: cancel
 UPDATE operations
-SET status = 'cancelled', updated_at = :now, completed_at = :now, leased_until = NULL, next_attempt_at = NULL
+SET status = 'cancelled', updated_at = :now, completed_at = :now, lease = NULL, leased_until = NULL,
+    next_attempt_at = NULL
 WHERE bank_id = :bank_id AND operation_id = :operation_id AND status IN ('pending', 'processing')
 
 -- name: drop_pointless
 UPDATE operations
 SET status = CASE WHEN status = 'failed' THEN status ELSE 'cancelled' END, updated_at = :now, completed_at = :now,
-    leased_until = NULL, next_attempt_at = NULL, payload = NULL
+    lease = NULL, leased_until = NULL, next_attempt_at = NULL, payload = NULL
 WHERE bank_id = :bank_id AND payload IS NOT NULL
     AND EXISTS (SELECT 1 FROM json_each(operations.documents) AS listed WHERE listed.value = :document_id)
     AND NOT EXISTS (
