@@ -153,6 +153,15 @@ def test_verbose_logs_each_step_without_what_was_said(server: FakeHindsight, cap
     assert "colour" not in caplog.text
 
 
+def test_tag_groups_stand_in_the_place_of_configured_tags() -> None:
+    CONFIG.configure(recall_tags=["of everyone"])
+    plain = open_memory(PACKAGE, MemoryOptions(bank_id="b")).settings
+    assert (plain.recall_tags, plain.reflect_tags) == (("of everyone",), ("of everyone",))
+    grouped = open_memory(PACKAGE, MemoryOptions(bank_id="b", tag_groups=[{"tags": ["of one"]}])).settings
+    assert (grouped.recall_tags, grouped.reflect_tags) == ((), ())
+    assert grouped.explain()["recall_tags"] == ((), "argument")
+
+
 @pytest.mark.feature("K5")
 @given(key=st.text(min_size=6).map("hsk_".__add__))
 @settings(max_examples=50, deadline=None)

@@ -213,6 +213,6 @@ def test_what_runs_of_many_tags_wrote_in_the_background_is_waited_for(server: Fa
     server.delay("retain", 0.5)
     for tag in ("ann", "bob", "eve"):
         scoped.tagged([tag]).answer("retain", f"{tag} likes red")
-    assert scoped.flush(0.05) == 1, "the first one is slow, and its tags were used longest ago"
-    assert scoped.flush(10) == 0
+    assert memory.flush(0.05) == 1, "the first one is slow, and its tags were used longest ago"
+    assert memory.flush(10) == 0
     assert sorted(server.texts("b")) == ["ann likes red", "bob likes red", "eve likes red"]

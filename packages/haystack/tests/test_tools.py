@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import HAYSTACK_3, ScriptedChatGenerator, needs_haystack_3, trust_this_module
 
+from hindsight_adapter_core import DeliveryOptions
 from hindsight_adapter_core.testing import AdapterContract, AdapterUnderTest, FakeHindsight
 from hindsight_haystack import (
     HindsightError,
@@ -393,6 +394,40 @@ def test_closing_an_agent_closes_the_session_and_it_opens_again(server: FakeHind
     assert tools[0].invoke(content="x") == "Memory stored successfully."
     agent.close()
     assert tools[0].invoke(content="x") == "Memory stored successfully."
+
+
+@pytest.mark.feature("K1")
+async def test_everything_says_its_settings_waits_and_closes(server: FakeHindsight) -> None:
+    from haystack_integrations.memory_stores.hindsight import HindsightMemoryStore
+
+    options: dict[str, Any] = {
+        "bank_id": "b",
+        "hindsight_api_url": server.url,
+        "api_key": "hsk_secret",
+        "budget": "low",
+    }
+    kinds: list[Any] = [
+        lambda **given: create_hindsight_tools(**given)[0],
+        HindsightMemoryWrapper,
+        HindsightMemoryStore,
+    ]
+    if HAYSTACK_3:
+        from hindsight_haystack import HindsightMemoryHook, HindsightTaskHook
+
+        kinds += [HindsightMemoryHook, HindsightTaskHook]
+    for kind in kinds:
+        one = kind(**options, retain_async=True, delivery=DeliveryOptions(first_pause=0.01))
+        told = one.explain()
+        assert told["budget"] == ("low", "argument")
+        assert told["api_key"] == ("set", "argument")
+        assert told["hindsight_api_url"] == (server.url, "argument")
+        assert "hsk_secret" not in repr(told)
+        server.delay("retain", 0.1)
+        one.memory.retain_in_background(f"Said to {type(one).__name__}.")
+        assert one.flush() == await one.flush_async() == 0
+        assert server.texts("b")[-1] == f"Said to {type(one).__name__}."
+        one.close()
+        await one.close_async()
 
 
 def test_import_is_light() -> None:

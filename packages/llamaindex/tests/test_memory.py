@@ -214,6 +214,32 @@ async def test_configure_is_honoured_and_arguments_win(server: FakeHindsight, fa
     assert explicit.explain()["budget"] == ("mid", "argument")
 
 
+@pytest.mark.feature("L12")
+async def test_further_options_of_the_tools_hold_for_the_memory_and_its_dumps(server: FakeHindsight) -> None:
+    configure(hindsight_api_url=server.url, recall_tags=["of everyone"])
+    groups = [{"or": [{"tags": ["a"]}, {"tags": ["b"]}]}]
+    memory = HindsightMemory.from_defaults(
+        "ada",
+        retain_metadata={"team": "blue"},
+        source_tag=True,
+        recall_types=["world"],
+        tag_groups=groups,
+        min_scores={"final": 0.2},
+    )
+    for one in (memory, HindsightMemory.from_dict(memory.to_dict()), pickle.loads(pickle.dumps(memory))):
+        await one.aput(user(f"Hello {id(one)}."))
+        one.get()
+    for item in server.items("ada"):
+        assert item["metadata"]["team"] == "blue"
+        assert item["tags"] == ["source:llamaindex"]
+    assert len(server.requests_for("recall")) == 3
+    for asked in server.requests_for("recall"):
+        assert asked.body["types"] == ["world"]
+        assert asked.body["min_scores"]["final"] == 0.2
+        assert [[part["tags"] for part in one["or"]] for one in asked.body["tag_groups"]] == [[["a"], ["b"]]]
+        assert not asked.body.get("tags")
+
+
 # -- get -------------------------------------------------------------------------------------------------------
 
 

@@ -29,6 +29,14 @@ def called(calls: ToolCalls) -> ChatMessage:
     return ChatMessage(role="assistant", content="", additional_kwargs={"tool_calls": made})
 
 
+def test_it_takes_the_options_of_memory_and_says_them() -> None:
+    tasks = HindsightTasks(bank_id="tasks", hindsight_api_url="http://127.0.0.1:9", budget="low", mission="Track tasks")
+    assert tasks.explain()["budget"] == ("low", "argument")
+    assert tasks.explain()["mission"] == ("Track tasks", "argument")
+    with pytest.raises(SettingsError, match="HindsightTasks knows no buget"):
+        HindsightTasks(bank_id="tasks", buget="low")
+
+
 class TestFunctionAgent(TaskContract):
     def agent(self, replies: Sequence[Reply], **options: Any) -> AgentWithTasks:
         llm = ScriptedLLM(*(self.reply(one) for one in replies))

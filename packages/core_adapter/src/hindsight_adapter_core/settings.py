@@ -365,7 +365,8 @@ def resolve_settings(options: MemoryOptions, config: AdapterConfig | None, *, de
         budget=pick("budget", options.budget, "mid"),
         max_tokens=pick("max_tokens", options.max_tokens, 4096),
         tags=tuple(pick("tags", options.tags, ())),
-        recall_tags=tuple(pick("recall_tags", options.recall_tags, ())),
+        # Tag groups stand in the place of recall tags, those of configure() too.
+        recall_tags=tuple(pick("recall_tags", [] if options.tag_groups else options.recall_tags, ())),
         recall_tags_match=pick("recall_tags_match", options.recall_tags_match, "any"),
         context=pick("context", options.retain_context, default_context),
         mission=pick("mission", options.mission, None),

@@ -16,7 +16,6 @@ from hindsight_adapter_core import (
     DeliveryOptions,
     HindsightError,
     MemoryOperations,
-    MemoryOptions,
     SettingsError,
     Turn,
     memory_lines,
@@ -26,7 +25,7 @@ from hindsight_adapter_core import (
 
 from ._client import PACKAGE
 from .conversations import Conversation, Conversations, last_question, split_unanswered
-from .fields import BankFields, resolved_fields
+from .fields import BankFields, options_among, resolved_fields
 from .session import Session
 
 __all__ = ["HindsightMemoryBlock"]
@@ -89,15 +88,7 @@ class HindsightMemoryBlock(Connected, BankFields, BaseMemoryBlock[str]):
         unknown = sorted(set(fields) - set(type(self).model_fields))
         if unknown:
             raise SettingsError(f"HindsightMemoryBlock knows no {', '.join(unknown)}")
-        arguments = {name: fields.pop(name, None) for name in BankFields.model_fields}
-        options = MemoryOptions(
-            hindsight_api_url=hindsight_api_url,
-            deadlines=deadlines,
-            delivery=delivery,
-            retain_context=arguments.pop("context"),
-            retain_async=bool(arguments.pop("retain_async")),
-            **{name: value for name, value in arguments.items() if name != "hindsight_api_url"},
-        )
+        options = options_among(fields, hindsight_api_url=hindsight_api_url, deadlines=deadlines, delivery=delivery)
         operations = open_memory(PACKAGE, options, client=client, api_key=api_key)
         super().__init__(**resolved_fields(operations), **fields)
         self._operations = operations

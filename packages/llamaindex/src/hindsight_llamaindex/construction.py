@@ -15,7 +15,6 @@ from hindsight_adapter_core import (
     Deadlines,
     DeliveryOptions,
     MemoryOperations,
-    MemoryOptions,
     SerializationError,
     SettingsError,
     check_positive,
@@ -24,8 +23,8 @@ from hindsight_adapter_core import (
 )
 
 from ._client import PACKAGE
-from .defaults import DEFAULT_BUDGET, DEFAULT_CONTEXT, DEFAULT_MAX_TOKENS, DEFAULT_TAGS_MATCH, given
-from .fields import BankFields, resolved_fields
+from .defaults import DEFAULT_BUDGET, DEFAULT_CONTEXT, DEFAULT_MAX_TOKENS, DEFAULT_TAGS_MATCH
+from .fields import BankFields, options_among, resolved_fields
 from .session import Session
 
 __all__ = ["DEFAULT_SYSTEM_PROMPT", "MemoryBase"]
@@ -62,19 +61,8 @@ class MemoryBase(Connected, BankFields, BaseMemory):
         unknown = sorted(set(fields) - set(type(self).model_fields))
         if unknown:
             raise SettingsError(f"HindsightMemory knows no {', '.join(unknown)}")
-        options = MemoryOptions(
-            bank_id=fields.pop("bank_id", None),
-            hindsight_api_url=hindsight_api_url,
-            budget=given(fields.pop("budget", None)),
-            max_tokens=given(fields.pop("max_tokens", None)),
-            tags=fields.pop("tags", None),
-            recall_tags=fields.pop("recall_tags", None),
-            recall_tags_match=given(fields.pop("recall_tags_match", None)),
-            retain_context=given(fields.pop("context", None)),
-            mission=mission,
-            retain_async=fields.pop("retain_async", False),
-            deadlines=deadlines,
-            delivery=delivery,
+        options = options_among(
+            fields, hindsight_api_url=hindsight_api_url, mission=mission, deadlines=deadlines, delivery=delivery
         )
         operations = open_memory(PACKAGE, options, client=client, api_key=api_key)
         super().__init__(**resolved_fields(operations), **fields)
@@ -190,8 +178,9 @@ class MemoryBase(Connected, BankFields, BaseMemory):
             mission, context, budget, max_tokens, tags, recall_tags, recall_tags_match, system_prompt,
                 chat_history_limit: as in :meth:`from_client`.
             **options: ``chat_history`` (messages to begin with, which are not stored again), ``deadlines`` (time limits
-                in seconds), ``retain_async=True`` (store in the background, so that the agent never waits for a write)
-                and ``delivery`` (bounds and pauses of the background queue).
+                in seconds), ``retain_async=True`` (store in the background, so that the agent never waits for a write),
+                ``delivery`` (bounds and pauses of the background queue), and ``retain_metadata``, ``source_tag``,
+                ``recall_types``, ``tag_groups`` and ``min_scores`` as for :class:`HindsightToolSpec`.
 
         Raises:
             MissingBankError: no bank is named.

@@ -6,9 +6,14 @@ from typing import Any
 
 from llama_index.core.bridge.pydantic import BaseModel, Field
 
-from hindsight_adapter_core import MemoryOperations
+from hindsight_adapter_core import MemoryOperations, MemoryOptions
 
-__all__ = ["BankFields", "resolved_fields"]
+from .defaults import given
+
+__all__ = ["BankFields", "options_among", "resolved_fields"]
+
+#: Fields that only an argument sets.
+_AS_GIVEN = ("retain_async", "retain_metadata", "source_tag", "recall_types", "tag_groups", "min_scores")
 
 
 class BankFields(BaseModel):
@@ -24,6 +29,22 @@ class BankFields(BaseModel):
     mission: str | None = Field(default=None, frozen=True, description="What the bank is for.")
     hindsight_api_url: str | None = Field(default=None, frozen=True, description="Server address.")
     retain_async: bool = Field(default=False, frozen=True, description="Store in the background.")
+    retain_metadata: dict[str, str] | None = Field(default=None, frozen=True, description="Put on everything stored.")
+    source_tag: bool = Field(default=False, frozen=True, description="Also tag what is stored: source:llamaindex.")
+    recall_types: list[str] | None = Field(default=None, frozen=True, description="Fact types to search.")
+    tag_groups: list[dict[str, Any]] | None = Field(default=None, frozen=True, description="Instead of recall_tags.")
+    min_scores: dict[str, float] | None = Field(default=None, frozen=True, description="Score floors of recall.")
+
+
+def options_among(fields: dict[str, Any], **more: Any) -> MemoryOptions:
+    """The options that are fields of :class:`BankFields`, taken out of ``fields``, and ``more`` that are none.
+
+    Raises:
+        SettingsError: one is out of its range.
+    """
+    taken = {name: given(fields.pop(name)) for name in BankFields.model_fields if name in fields}
+    known = {"retain_context" if name == "context" else name: value for name, value in {**taken, **more}.items()}
+    return MemoryOptions(**{name: value for name, value in known.items() if value is not None})
 
 
 def resolved_fields(operations: MemoryOperations) -> dict[str, Any]:
@@ -38,6 +59,6 @@ def resolved_fields(operations: MemoryOperations) -> dict[str, Any]:
         "recall_tags": list(settings.recall_tags) or None,
         "recall_tags_match": settings.recall_tags_match,
         "mission": settings.mission,
-        "retain_async": operations.options.retain_async,
         "hindsight_api_url": operations.handle.url,
+        **{name: getattr(operations.options, name) for name in _AS_GIVEN},
     }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
-from hindsight_adapter_core import Deadlines, Flushed, MemoryOptions, SettingsError, open_memory
+from hindsight_adapter_core import Flushed, MemoryOptions, SettingsError, open_memory
 from hindsight_adapter_core.tasks import TaskMemory, TaskOptions, TaskRun, TaskRuns
 
 from ._client import PACKAGE
@@ -27,11 +28,11 @@ class HindsightTasks(Flushed):
         bank_id: the bank of all tasks; default ``HINDSIGHT_BANK_ID``. Users share it and see their own tasks only.
         user_id: of runs that name none.
         client: a client of yours; it wins over address and key, and stays yours to close.
-        hindsight_api_url: server address; default ``configure()``, ``HINDSIGHT_API_URL``.
         api_key: bearer key; default ``configure()``, ``HINDSIGHT_API_KEY``.
         options: see :class:`hindsight_adapter_core.tasks.TaskOptions`.
         snapshot: show the model what is known of earlier tasks.
-        deadlines: time limits in seconds.
+        **memory_options: address, budget, deadlines and so on, as for
+            :class:`~hindsight_llamaindex.HindsightToolSpec`.
 
     Raises:
         SettingsError: an argument is out of its range.
@@ -41,20 +42,21 @@ class HindsightTasks(Flushed):
         >>> await tasks.run(agent, "Deploy flask v2.3", user_id="ann")                       # doctest: +SKIP
     """
 
-    def __init__(  # noqa: PLR0913 - keyword-only settings of one object
+    def __init__(
         self,
         *,
         bank_id: str | None = None,
         user_id: str | None = None,
         client: Any = None,
-        hindsight_api_url: str | None = None,
         api_key: str | None = None,
         options: TaskOptions | None = None,
         snapshot: bool = True,
-        deadlines: Deadlines | None = None,
+        **memory_options: Any,
     ) -> None:
-        memory_options = MemoryOptions(bank_id=bank_id, hindsight_api_url=hindsight_api_url, deadlines=deadlines)
-        self._operations = open_memory(PACKAGE, memory_options, client=client, api_key=api_key)
+        if unknown := sorted(set(memory_options) - {one.name for one in fields(MemoryOptions)}):
+            raise SettingsError(f"HindsightTasks knows no {', '.join(unknown)}")
+        known = MemoryOptions(bank_id=bank_id, **memory_options)
+        self._operations = open_memory(PACKAGE, known, client=client, api_key=api_key)
         self._runs = TaskRuns(self._operations, user_id=user_id, options=options, snapshot=snapshot)
 
     def memory_of(self, user_id: str | None = None) -> TaskMemory:

@@ -9,11 +9,12 @@ from haystack.dataclasses import ChatRole
 
 from haystack_integrations.tools.hindsight.automatic import AutomaticMemory
 from haystack_integrations.tools.hindsight.compat import replaced
+from haystack_integrations.tools.hindsight.connected import Connected
 from haystack_integrations.tools.hindsight.factory import check_options, memory_from
 from haystack_integrations.tools.hindsight.messages import DEFAULT_MEMORY_PROMPT, inject, restore
 from haystack_integrations.tools.hindsight.saving import dump_key, dump_memory, load_key
 from haystack_integrations.tools.hindsight.scope import RunScope, ScopedMemories
-from hindsight_adapter_core import MemoryOperations, load_options
+from hindsight_adapter_core import load_options
 
 __all__ = ["HindsightMemoryHook"]
 
@@ -29,7 +30,7 @@ _OWN_ARGUMENTS = (
 )
 
 
-class HindsightMemoryHook:
+class HindsightMemoryHook(Connected):
     """Register one object at both points, and plain ``agent.run()`` remembers.
 
     Bank, conversation and tags of a run are looked up in ``hook_context`` and then in the agent's state, under the
@@ -75,8 +76,8 @@ class HindsightMemoryHook:
         self.conversation_id_from = conversation_id_from
         self.tags_from = tags_from
         self._key = dump_key(options.get("api_key"))
-        self.memory: MemoryOperations = memory_from({"bank_id": bank_id, **options})
-        self._scoped = ScopedMemories(self.memory)
+        self._operations = memory_from({"bank_id": bank_id, **options})
+        self._scoped = ScopedMemories(self._operations)
         self._automatic = AutomaticMemory(
             scoped=self._scoped,
             auto_recall=auto_recall,
@@ -147,26 +148,6 @@ class HindsightMemoryHook:
             cls, {**data, "init_parameters": {**vars(load_options(parameters)), **arguments}}
         )
         return loaded
-
-    def flush(self, timeout: float = 10.0) -> int:
-        """Wait for what is stored in the background (``retain_async=True``), at most ``timeout`` seconds a queue.
-
-        Returns:
-            How many writes still wait.
-        """
-        return self._scoped.flush(timeout)
-
-    async def flush_async(self, timeout: float = 10.0) -> int:
-        """Async twin of :meth:`flush`."""
-        return await self._scoped.aflush(timeout)
-
-    def close(self) -> None:
-        """Release the HTTP session; it opens again at the next run."""
-        self.memory.close()
-
-    async def close_async(self) -> None:
-        """Async twin of :meth:`close`."""
-        await self.memory.aclose()
 
 
 def _is_over(state: Any) -> bool:

@@ -12,6 +12,7 @@ from haystack.core.serialization import default_from_dict, default_to_dict
 from haystack.dataclasses import ChatMessage, ChatRole, ToolCallResult
 
 from haystack_integrations.tools.hindsight.compat import replaced
+from haystack_integrations.tools.hindsight.connected import Connected
 from haystack_integrations.tools.hindsight.factory import check_options, memory_from
 from haystack_integrations.tools.hindsight.messages import inject, last_user_text, message_text, restore
 from haystack_integrations.tools.hindsight.saving import dump_key, dump_memory, load_key
@@ -25,7 +26,7 @@ _OWN_ARGUMENTS = ("user_id", "user_id_from", "task_id_from", "snapshot", "task_o
 _NOT_SAVED = ("summarize", "clock", "window", "time_limit")
 
 
-class HindsightTaskHook:
+class HindsightTaskHook(Connected):
     """Register one object at three points, and every ``agent.run()`` is remembered as a task.
 
     When a run begins, the user's words start a task, and what is known of earlier tasks is appended to the system
@@ -75,9 +76,8 @@ class HindsightTaskHook:
         self.user_id_from = user_id_from
         self.task_id_from = task_id_from
         self._key = dump_key(options.get("api_key"))
-        self._runs = TaskRuns(
-            memory_from({"bank_id": bank_id, **options}), user_id=user_id, options=task_options, snapshot=snapshot
-        )
+        self._operations = memory_from({"bank_id": bank_id, **options})
+        self._runs = TaskRuns(self._operations, user_id=user_id, options=task_options, snapshot=snapshot)
         self._going: weakref.WeakKeyDictionary[Any, TaskRun | None] = weakref.WeakKeyDictionary()
 
     def memory_of(self, user_id: str | None = None) -> TaskMemory:
@@ -163,6 +163,7 @@ class HindsightTaskHook:
         # Runs that are going on stay with the original.
         twin = copy.copy(self)
         twin._runs = copy.deepcopy(self._runs, memo)
+        twin._operations = twin._runs.operations
         twin._going = weakref.WeakKeyDictionary()
         return twin
 
@@ -171,22 +172,6 @@ class HindsightTaskHook:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _going=weakref.WeakKeyDictionary())
-
-    def flush(self, timeout: float = 10.0) -> int:
-        """Wait for events that are still queued; returns how many are left."""
-        return self._runs.flush(timeout)
-
-    async def flush_async(self, timeout: float = 10.0) -> int:
-        """Async twin of :meth:`flush`."""
-        return await self._runs.aflush(timeout)
-
-    def close(self) -> None:
-        """Release the HTTP session; it opens again at the next run."""
-        self._runs.operations.close()
-
-    async def close_async(self) -> None:
-        """Async twin of :meth:`close`."""
-        await self._runs.operations.aclose()
 
 
 def _dumped(options: TaskOptions) -> dict[str, Any]:

@@ -20,11 +20,13 @@ from hindsight_adapter_core import (
     HINDSIGHT_API_KEY_ENV,
     MemoryOperations,
     MemoryOptions,
+    Origin,
     RecalledMemory,
     RecallOutcome,
     SettingsError,
     check_positive,
     dump_options,
+    explain_memory,
     load_options,
     resolve_connection,
 )
@@ -109,17 +111,21 @@ class HindsightMemoryStore:
         """The memory below, for what this class has no method for (``memory.reflect(...)``)."""
         return self._open()[0].memory
 
+    def explain(self) -> dict[str, tuple[Any, Origin]]:
+        """Every setting with where its value came from, e.g. ``{"budget": ("high", "configure()")}``."""
+        return explain_memory(self.memory)
+
     def flush(self, timeout: float = 10.0) -> int:
-        """Wait for what is stored in the background (``retain_async=True``), at most ``timeout`` seconds a queue.
+        """Wait for what is stored in the background (``retain_async=True``), at most ``timeout`` seconds.
 
         Returns:
             How many writes still wait.
         """
-        return self._memories.flush(timeout) if self._memories is not None else 0
+        return self._memories.memory.flush(timeout) if self._memories is not None else 0
 
     async def flush_async(self, timeout: float = 10.0) -> int:
         """Async twin of :meth:`flush`."""
-        return await self._memories.aflush(timeout) if self._memories is not None else 0
+        return await self._memories.memory.aflush(timeout) if self._memories is not None else 0
 
     def close(self) -> None:
         """Release the HTTP session; it opens again at the next call."""

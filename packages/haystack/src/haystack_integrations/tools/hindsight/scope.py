@@ -132,14 +132,6 @@ class ScopedMemories:
             changes["tag_groups"] = [*own, *(dict(one) for one in tag_groups)]
         return self._changed(**changes)
 
-    def flush(self, timeout: float) -> int:
-        """Wait for what is written in the background; returns how many writes still wait."""
-        return self.memory.flush(timeout)
-
-    async def aflush(self, timeout: float) -> int:
-        """Async twin of :meth:`flush`."""
-        return await self.memory.aflush(timeout)
-
     def _groups(self, names: list[str]) -> list[dict[str, Any]] | None:
         own = self.memory.options.tag_groups
         return [*own, {"tags": names, "match": self.memory.settings.recall_tags_match}] if own and names else own

@@ -24,6 +24,7 @@ from hindsight_adapter_core import (
 from hindsight_haystack._client import PACKAGE
 
 from .compat import NATIVE_ASYNC_TOOLS
+from .connected import Connected
 from .saving import dump_key, dump_memory, key_text, load_key
 from .scope import RunScope, ScopedMemories, check_inputs_from_state
 
@@ -92,7 +93,7 @@ class MemoryCalls:
         return str(failure)
 
 
-class HindsightTool(Tool):
+class HindsightTool(Connected, Tool):
     """A memory tool that saves, loads, copies and pickles, and never writes its key.
 
     Made by :func:`create_hindsight_tools`; loaded ones read the key from ``HINDSIGHT_API_KEY``, or from the variables
@@ -119,6 +120,7 @@ class HindsightTool(Tool):
     ) -> None:
         self.spec = spec
         self.memories = memories if isinstance(memories, ScopedMemories) else ScopedMemories(memories)
+        self._operations = self.memories.memory
         self._key = dump_key(api_key)
         self._state_keys = check_inputs_from_state(inputs_from_state)
         super().__init__(
@@ -128,11 +130,6 @@ class HindsightTool(Tool):
         self._hidden = {name: f"run_{secrets.token_hex(8)}" for name in self._state_keys.values()}
         if self._state_keys:
             self.inputs_from_state = {key: self._hidden[name] for key, name in self._state_keys.items()}
-
-    @property
-    def memory(self) -> MemoryOperations:
-        """The memory as configured."""
-        return self.memories.memory
 
     def invoke(self, **arguments: Any) -> Any:
         """Run the tool with the model's argument, and with what Haystack took from the state."""
@@ -199,11 +196,3 @@ class HindsightTool(Tool):
         tool = cls(spec, memory, inputs_from_state=inner.get("inputs_from_state"), api_key=key)
         tool.description, tool.parameters = inner["description"], inner["parameters"]
         return tool
-
-    def close(self) -> None:
-        """Release the HTTP session; it opens again at the next call."""
-        self.memory.close()
-
-    async def close_async(self) -> None:
-        """Async twin of :meth:`close`."""
-        await self.memory.aclose()

@@ -9,10 +9,11 @@ from typing import Any
 from haystack.core.serialization import generate_qualified_class_name
 from haystack.dataclasses import ChatMessage
 
-from hindsight_adapter_core import Deadlines, DeliveryOptions, MemoryOperations, load_options
+from hindsight_adapter_core import Deadlines, DeliveryOptions, load_options
 
 from .automatic import AutomaticMemory
 from .compat import Toolset
+from .connected import Connected
 from .factory import build_tools, memory_from
 from .messages import DEFAULT_MEMORY_PROMPT
 from .runs import prepare_run, remembers_by_hook
@@ -32,7 +33,7 @@ _OWN_ARGUMENTS = (
 )
 
 
-class HindsightMemoryWrapper(Toolset):
+class HindsightMemoryWrapper(Connected, Toolset):
     """The three memory tools, plus memory that works by itself around a run.
 
     Give it to an agent as ``tools`` and call ``wrapper.run(agent, messages=...)`` instead of ``agent.run(...)``:
@@ -100,8 +101,8 @@ class HindsightMemoryWrapper(Toolset):
         self._arguments = {name: arguments[name] for name in _OWN_ARGUMENTS}
         self._state_keys = check_inputs_from_state(inputs_from_state)
         self._key = dump_key(api_key)
-        self.memory: MemoryOperations = memory_from(arguments)
-        self._scoped = ScopedMemories(self.memory)
+        self._operations = memory_from(arguments)
+        self._scoped = ScopedMemories(self._operations)
         self._automatic = AutomaticMemory(
             scoped=self._scoped,
             auto_recall=auto_recall,
@@ -168,18 +169,6 @@ class HindsightMemoryWrapper(Toolset):
         names = {name: key for key, name in self._state_keys.items()}
         return replace(RunScope.found_in(names, arguments), conversation_id=conversation_id)
 
-    def flush(self, timeout: float = 10.0) -> int:
-        """Wait for what is stored in the background (``retain_async=True``), at most ``timeout`` seconds a queue.
-
-        Returns:
-            How many writes still wait.
-        """
-        return self._scoped.flush(timeout)
-
-    async def flush_async(self, timeout: float = 10.0) -> int:
-        """Async twin of :meth:`flush`."""
-        return await self._scoped.aflush(timeout)
-
     def to_dict(self) -> dict[str, Any]:
         """As plain data, without the key."""
         data: dict[str, Any] = {
@@ -204,14 +193,6 @@ class HindsightMemoryWrapper(Toolset):
         inner = dict(data["data"])
         options = load_options(inner.pop("backend_kwargs"))
         return cls(**vars(options), **{**inner, "api_key": load_key(inner.get("api_key"))})
-
-    def close(self) -> None:
-        """Release the HTTP session; it opens again at the next call."""
-        self.memory.close()
-
-    async def close_async(self) -> None:
-        """Async twin of :meth:`close`."""
-        await self.memory.aclose()
 
 
 def _conversation(messages: list[ChatMessage], result: Any) -> list[ChatMessage]:
