@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -21,13 +22,20 @@ def to_micros(moment: datetime | None) -> int | None:
 
 @lru_cache(maxsize=1024)  # facts that came together share their times
 def from_micros(micros: int | None) -> datetime | None:
-    """The moment, in UTC."""
-    return None if micros is None else _EPOCH + timedelta(microseconds=micros)
+    """The moment, in UTC; see `moment`."""
+    return None if micros is None else moment(micros)
 
 
 def moment(micros: int) -> datetime:
-    """The moment, in UTC, of a column that always holds one."""
-    return _EPOCH + timedelta(microseconds=micros)
+    """The moment, in UTC, of a column that always holds one.
+
+    One outside of the calendar is its first or last: older servers kept such times, given with a zone in which they
+    were inside.
+    """
+    try:
+        return _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        return _FIRST if micros < 0 else _LAST
 
 
 def to_json(value: object) -> str:
