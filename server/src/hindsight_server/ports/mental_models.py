@@ -90,6 +90,12 @@ class MentalModel:
     full_scheduled_at: datetime | None = None
     refresh_id: str | None = None
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether a new refresh is due whatever memories come: words were taken out of it, or its question changed."""
+        answered = self.content.answered_query
+        return self.cut_at is not None or (answered is not None and answered != self.source_query)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MentalModelChange:

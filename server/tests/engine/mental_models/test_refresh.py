@@ -9,7 +9,9 @@ import pytest
 
 from hindsight_server.domain import fuzzy_tags
 from hindsight_server.domain.errors import Conflict, InvalidInput, ModelRefused, ModelUnavailable, NotFound
+from hindsight_server.engine.mental_models.automatic import AutomaticRefreshes
 from hindsight_server.engine.mental_models.types import MentalModelInput, MentalModelPatch
+from hindsight_server.engine.reflect import MentalModelScope
 from hindsight_server.engine.retain import ItemInput
 from hindsight_server.ports.llm import ChatReply
 from hindsight_server.ports.mental_models import MentalModel
@@ -99,6 +101,48 @@ async def test_another_question_is_answered_anew(pages: Pages, brain: Brain) -> 
     await pages.say("Ann: I moved in May.")
     assert await pages.outcome(full=True) == ("content_written", None)
     assert (await pages.get()).trigger.mode == "delta"
+
+
+async def test_an_answer_to_an_earlier_question_is_stale_and_told_as_that(pages: Pages, brain: Brain) -> None:
+    """Reflect takes a fresh standing answer for the whole answer, and searches no further."""
+    await written(pages, brain)
+    brain.answer, brain.ids = "I can't tell.", []
+    seen, _ = await pages.models.update(BANK, "tea", MentalModelPatch(source_query="Where does Bob live?"))
+    assert seen.is_stale
+    await pages.run()
+    assert (await pages.get()).last_refresh_failed_at is not None
+    (read,) = await pages.reader.read_mental_models(BANK, ["tea"], MentalModelScope())
+    assert (read.fresh, read.question, read.text) == (False, "What does Ann drink?", PAGE)
+
+
+async def test_nothing_is_refreshed_for_ever_once_all_memories_are_forgotten(pages: Pages, brain: Brain) -> None:
+    await pages.forget(*await written(pages, brain, refresh_after_consolidation=True))
+    await pages.run()
+    assert await pages.words() == ""
+    assert await pages.refreshes.consolidated(BANK) == []
+    assert not (await pages.models.get(BANK, "tea")).is_stale
+    await pages.say("Ann: I drink rooibos now.")
+    assert len(await pages.refreshes.consolidated(BANK)) == 1
+
+
+async def test_a_model_that_is_deleted_meanwhile_keeps_none_from_its_refresh(pages: Pages, brain: Brain) -> None:
+    await written(pages, brain, refresh_after_consolidation=True)
+    await pages.make(mental_model_id="gone", trigger={"refresh_after_consolidation": True}, name="A")
+    await pages.say("Ann: I drink rooibos now.")
+
+    class Deleting:
+        """A store that deletes the first model as soon as the models to refresh are known."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(pages.store, name)
+
+        async def scope_news(self, bank_id: str, wanted: Any) -> Any:
+            news = await pages.store.scope_news(bank_id, wanted)
+            await pages.models.delete(BANK, "gone")
+            return news
+
+    (queued,) = await AutomaticRefreshes(Deleting(), pages.clock).consolidated(BANK)  # type: ignore[arg-type]
+    assert (queued.payload or {})["mental_model_id"] == "tea"
 
 
 async def test_other_sources_make_it_stale_and_queue_a_refresh(pages: Pages, brain: Brain) -> None:

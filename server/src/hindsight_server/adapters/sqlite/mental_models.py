@@ -278,9 +278,12 @@ def _refreshed(connection: apsw.Connection, model: MentalModel, write: RefreshWr
             write_content(connection, replace(model, version=model.version + 1), write.content, cut=None)
     if write.index is not None:
         write_index(connection, model, write.index)
+    # Nothing was left, and there is nothing to write from: that is as new as it can be.
+    is_settled = write.content is None and write.mark.facts == 0 and model.content.text.is_empty
     connection.execute(
         sql("mental_models.refreshed"),
         {
+            "settled": is_settled,
             "bank_id": write.bank_id,
             "mental_model_id": write.mental_model_id,
             "seen_seq": write.mark.last_seq,

@@ -36,7 +36,13 @@ class AutomaticRefreshes:
         """To be called after a round of consolidation: refreshes are queued of the models that wait for it."""
         models = await self._store.list_mental_models(bank_id)
         waiting = [model for model in models if model.trigger.refresh_after_consolidation]
-        return [await self.queue(model) for model in await self._behind(bank_id, waiting)]
+        queued = []
+        for model in await self._behind(bank_id, waiting):
+            try:
+                queued.append(await self.queue(model))
+            except NotFound as problem:  # deleted meanwhile; the others are refreshed all the same
+                _log.info("%s is not refreshed: %s", _named(model), problem)
+        return queued
 
     async def tick(self) -> list[Operation]:
         """Queue the refreshes that have come due by schedule, in all banks."""
@@ -86,11 +92,7 @@ class AutomaticRefreshes:
             looked_at.append(model)
             wanted.append((max(model.seen_seq, model.failed_seq or 0), scope))
         news = await self._store.scope_news(bank_id, wanted) if wanted else []
-        return [
-            model
-            for model, is_new in zip(looked_at, news, strict=True)
-            if is_new or (model.cut_at is not None and model.failed_seq is None)
-        ]
+        return [model for model, is_new in zip(looked_at, news, strict=True) if is_new or _was_cut(model)]
 
     async def _free_at(self, model: MentalModel) -> datetime | None:
         least = model.trigger.min_refresh_interval_seconds
@@ -122,6 +124,13 @@ def _is_due(expression: str | None, since: datetime, now: datetime) -> bool:
         return False
     due = next_time(expression, since)
     return due is not None and due <= now
+
+
+def _was_cut(model: MentalModel) -> bool:
+    """Whether content was taken out of it and no refresh came since, failed or without anything to write from."""
+    if model.cut_at is None or model.failed_seq is not None:
+        return False
+    return model.last_refreshed_at is None or model.last_refreshed_at <= model.cut_at
 
 
 def _named(model: MentalModel) -> str:

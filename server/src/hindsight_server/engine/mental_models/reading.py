@@ -70,7 +70,7 @@ class MentalModelReader:
             MentalModelText(
                 mental_model_id=seen.model.mental_model_id,
                 name=seen.model.name,
-                question=seen.model.source_query,
+                question=seen.model.content.answered_query or seen.model.source_query,
                 text=rendered(seen.model.content.text),
                 fresh=not seen.is_stale,
                 updated_at=seen.model.last_refreshed_at,

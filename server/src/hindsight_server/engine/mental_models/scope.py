@@ -19,7 +19,7 @@ async def memory_scope(store: Store, model: MentalModel) -> MemoryScope:
 
 
 async def seen_models(store: Store, bank_id: str, models: Sequence[MentalModel]) -> list[SeenModel]:
-    """Models with whether something was written in their scopes that they have not seen, or taken out of them.
+    """Models with whether something was written in their scopes that they have not seen, or they are outdated.
 
     A model whose tags can't be resolved counts as stale, since nobody can say that it is not; a warning tells why.
     """
@@ -33,7 +33,7 @@ async def seen_models(store: Store, bank_id: str, models: Sequence[MentalModel])
             problems.append(f"Whether this is up to date is not known, and it is not refreshed: {problem}")
     news = iter(await store.scope_news(bank_id, wanted) if wanted else ())
     return [
-        SeenModel(model, is_stale=next(news) or model.cut_at is not None)
+        SeenModel(model, is_stale=next(news) or model.is_outdated)
         if problem is None
         else SeenModel(model, is_stale=True, warnings=(problem,))
         for model, problem in zip(models, problems, strict=True)

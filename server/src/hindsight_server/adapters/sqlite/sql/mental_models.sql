@@ -55,7 +55,8 @@ UPDATE mental_models SET terms = ?, space = ?, vector = ? WHERE bank_id = ? AND 
 UPDATE mental_models
 SET seen_seq = :seen_seq, failed_seq = NULL, last_refreshed_at = :now, last_refresh_failed_at = NULL,
     last_memory_seen_at = ifnull(:newest_at, last_memory_seen_at),
-    last_full_refreshed_at = CASE WHEN :full THEN :now ELSE last_full_refreshed_at END
+    last_full_refreshed_at = CASE WHEN :full THEN :now ELSE last_full_refreshed_at END,
+    cut_at = CASE WHEN :settled THEN NULL ELSE cut_at END
 WHERE bank_id = :bank_id AND mental_model_id = :mental_model_id
 
 -- name: failed
