@@ -43,3 +43,12 @@ async def test_a_strategy_may_have_any_name(pages: Pages) -> None:
     await banks.put(BANK, BankInput(config=given))
     await templates.apply("other", await templates.export(BANK))
     assert (await banks.config("other")).overrides == given
+
+
+async def test_the_properties_of_a_schema_may_have_any_name(pages: Pages) -> None:
+    templates, banks, _ = assembled(pages)
+    schema = {"type": "object", "properties": {"api_key": {"type": "string"}}, "required": ["api_key"]}
+    given = {"knowledge_page_default_trigger": {"response_schema": schema}}
+    await banks.put(BANK, BankInput(config=given))
+    await templates.apply("other", await templates.export(BANK))
+    assert (await banks.config("other")).overrides == given

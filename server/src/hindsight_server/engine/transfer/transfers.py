@@ -361,15 +361,16 @@ def _chosen(wanted: ExportInput, add: Callable[[TransferRecord], None]) -> Calla
 def without_secrets(value: Any) -> Any:
     """Settings without anything that is named like a key or a password."""
     if isinstance(value, Mapping):
-        return {
-            # Strategies have the names that users gave them.
-            key: {name: without_secrets(of) for name, of in inner.items()}
-            if key == "retain_strategies" and isinstance(inner, Mapping)
-            else without_secrets(inner)
-            for key, inner in value.items()
-            if not _SECRET.search(str(key))
-        }
+        return {key: _harmless(key, inner) for key, inner in value.items() if not _SECRET.search(str(key))}
     return [without_secrets(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _harmless(key: str, value: Any) -> Any:
+    if key == "response_schema":
+        return value  # it names what an answer is to have, and holds no values
+    if key == "retain_strategies" and isinstance(value, Mapping):
+        return {name: without_secrets(of) for name, of in value.items()}  # users give them their names
+    return without_secrets(value)
 
 
 def _known_settings(bank: TransferBank) -> TransferBank:
