@@ -6,6 +6,7 @@ import pytest
 
 from hindsight_server.engine.banks import BankInput, Banks
 from hindsight_server.engine.directives import DirectiveInput, Directives
+from hindsight_server.engine.mental_models.types import MentalModelInput
 from hindsight_server.engine.transfer.templates import Templates
 
 from .conftest import BANK, Pages
@@ -28,6 +29,26 @@ async def test_directives_of_one_name_stay_apart(pages: Pages) -> None:
         for bank in (BANK, "other"):
             await templates.apply(bank, manifest)
             assert (await templates.export(bank))["directives"] == manifest["directives"]
+
+
+async def test_all_of_a_bank_is_carried_however_much_it_is(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hindsight_server.engine.transfer.templates._PAGE", 2)
+    templates, _, directives = assembled(pages)
+    for number in range(5):
+        await directives.create(BANK, DirectiveInput(name=f"rule {number}", content="Be brief."))
+        await pages.models.create(BANK, MentalModelInput(mental_model_id=f"m{number}", name="n", source_query="q"))
+    manifest = await templates.export(BANK)
+    assert (len(manifest["directives"]), len(manifest["mental_models"])) == (5, 5)
+    await templates.apply("other", manifest)
+    outcome = await templates.apply("other", manifest)
+    assert (len(outcome.directives_updated), outcome.directives_created) == (5, [])
+
+
+async def test_a_manifest_of_more_than_a_page_is_taken(pages: Pages) -> None:
+    templates, _, _ = assembled(pages)
+    rules = [{"name": f"rule {number}", "content": "Be brief."} for number in range(1001)]
+    outcome = await templates.apply("other", {"version": "1", "directives": rules}, dry_run=True)
+    assert len(outcome.directives_created) == 1001
 
 
 async def test_a_mode_that_needs_a_model_is_taken_where_there_is_one(pages: Pages) -> None:

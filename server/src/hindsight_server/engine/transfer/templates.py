@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+from hindsight_server.domain.directives import Directive
 from hindsight_server.domain.errors import BankNotFound, InvalidInput, NotFound
 from hindsight_server.domain.pages.trigger import TRIGGER_FIELDS
 from hindsight_server.engine import config as settings
@@ -20,9 +21,12 @@ from hindsight_server.engine.mental_models.types import (
 )
 from hindsight_server.engine.retain.items import check_bank_id
 from hindsight_server.engine.transfer.transfers import without_secrets
+from hindsight_server.ports.records import Page
 
 VERSION = "1"
-_MOST = 1000
+_MOST = 10_000  # of one kind in a manifest that is applied: all of it is checked at once
+_PAGE = 1000
+_One = TypeVar("_One")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +58,8 @@ class Templates:
     async def export(self, bank_id: str) -> dict[str, Any]:
         """The manifest of a bank: what it sets itself, nothing that is a secret. Raises BankNotFound."""
         config = await self._banks.config(bank_id)
-        models = await self._models.list(bank_id, limit=_MOST, pages=False)
-        rules = await self._directives.list(bank_id, active_only=False, limit=_MOST)
+        models = await _all(lambda offset: self._models.list(bank_id, limit=_PAGE, offset=offset, pages=False))
+        rules = await self._rules(bank_id)
         return {
             "version": VERSION,
             "bank": without_secrets(config.overrides),
@@ -68,7 +72,7 @@ class Templates:
                     "max_tokens": seen.model.max_tokens,
                     "trigger": seen.model.trigger.as_json(),
                 }
-                for seen in models.items
+                for seen in models
             ]
             or None,
             "directives": [
@@ -79,7 +83,7 @@ class Templates:
                     "is_active": rule.is_active,
                     "tags": list(rule.tags),
                 }
-                for rule in rules.items
+                for rule in rules
             ]
             or None,
         }
@@ -155,7 +159,7 @@ class Templates:
     async def _put_rules(self, bank_id: str, rules: Sequence[DirectiveInput], outcome: TemplateOutcome) -> None:
         held: dict[str, list[str]] = {}
         if rules and await self._exists(bank_id):
-            for known in (await self._directives.list(bank_id, active_only=False, limit=_MOST)).items:
+            for known in await self._rules(bank_id):
                 held.setdefault(known.name, []).append(known.directive_id)
         for rule in rules:
             assert rule.name is not None
@@ -168,6 +172,9 @@ class Templates:
                 await self._directives.update(bank_id, directive_id, rule)
             else:
                 await self._directives.create(bank_id, rule)
+
+    async def _rules(self, bank_id: str) -> list[Directive]:
+        return await _all(lambda offset: self._directives.list(bank_id, active_only=False, limit=_PAGE, offset=offset))
 
     async def _has_model(self, bank_id: str, mental_model_id: str) -> bool:
         try:
@@ -182,6 +189,16 @@ class Templates:
         except BankNotFound:
             return False
         return True
+
+
+async def _all(read: Callable[[int], Awaitable[Page[_One]]]) -> list[_One]:
+    """What is listed, page by page. `read` is given how many to skip."""
+    found: list[_One] = []
+    while True:
+        page = await read(len(found))
+        found += page.items
+        if not page.items or len(found) >= page.total:
+            return found
 
 
 def _checked_rules(given: Any) -> list[DirectiveInput]:
