@@ -107,6 +107,7 @@ class MentalModelChange:
         clear: empty the content, and forget when it was refreshed; its index is set with it.
         moves, parent_id: of a page, the folder to put it in, None for the root; `moves` tells that from no move.
         unseen: the model is to be written from other memories than before: it has seen none of them.
+        stays: the version of the content that may stay when the model is `unseen`: another one is cleared.
     """
 
     name: str | None = None
@@ -122,6 +123,7 @@ class MentalModelChange:
     moves: bool = False
     parent_id: str | None = None
     unseen: bool = False
+    stays: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +160,8 @@ class RefreshWrite:
     Args:
         mark: what the refresh saw; `Conflict` is raised when something that it was shown was deleted or edited since.
         base_version: of the content that it began with; `Conflict` is raised when there is another one by now.
+        base_sources: what it was written from (`domain.pages.trigger.sources_of`); `Conflict` is raised when that has
+            changed: it may hold words that the model is not to have. None for no such check.
         content: None keeps what there is: nothing new was found.
         failure: why nothing was written; the content is kept. Then `content` is None.
         finishes: the operation, which is completed (or failed) with `result`; nothing is written when it is not being
@@ -169,6 +173,7 @@ class RefreshWrite:
     now: datetime
     mark: ScopeMark
     base_version: int
+    base_sources: object | None = None
     outcome: str
     content: PageContent | None = None
     index: PageIndex | None = None

@@ -10,6 +10,8 @@ import pytest
 from hindsight_server.domain import fuzzy_tags
 from hindsight_server.domain.errors import Conflict, InvalidInput, ModelRefused, ModelUnavailable, NotFound
 from hindsight_server.engine.mental_models.automatic import AutomaticRefreshes
+from hindsight_server.engine.mental_models.models import MentalModels
+from hindsight_server.engine.mental_models.refresher import Refresher
 from hindsight_server.engine.mental_models.types import MentalModelInput, MentalModelPatch
 from hindsight_server.engine.reflect import MentalModelScope
 from hindsight_server.engine.retain import ItemInput
@@ -152,6 +154,50 @@ async def test_other_sources_make_it_stale_and_queue_a_refresh(pages: Pages, bra
     assert refresh is not None
     _, nothing = await pages.models.update(BANK, "tea", MentalModelPatch(name="Drinks"))
     assert nothing is None
+
+
+async def test_a_refresh_that_runs_while_the_scope_narrows_writes_nothing_of_the_wider_one(
+    pages: Pages, brain: Brain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the page says when its scope is changed may pass: what is being written may not."""
+    tea = await pages.say("Ann: I drink green tea.", tags=("user:ann",))
+    brain.answer, brain.ids = "Ann drinks green tea.", [tea]
+    await pages.make()
+    rum = await pages.say("Bob: I drink rum.", tags=("user:bob",))
+    brain.answer, brain.ids = "Ann drinks green tea, Bob rum.", [tea, rum]
+    compute = Refresher.compute
+
+    async def narrowed(self: Refresher, model: MentalModel, **options: Any) -> Any:
+        run = await compute(self, model, **options)
+        if not model.tags:
+            await pages.models.update(BANK, "tea", MentalModelPatch(tags=("user:ann",)))
+            brain.answer, brain.ids = "I can't tell.", []
+        return run
+
+    monkeypatch.setattr(Refresher, "compute", narrowed)
+    await pages.refresh(full=True)
+    assert await pages.words() == "Ann drinks green tea."
+    assert (await pages.models.get(BANK, "tea")).is_stale
+
+
+async def test_a_page_that_is_written_while_its_scope_is_looked_at_does_not_stay(
+    pages: Pages, brain: Brain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tea = await pages.say("Ann: I drink green tea.", tags=("user:ann",))
+    brain.answer, brain.ids = "Ann drinks green tea.", [tea]
+    await pages.make()
+    rum = await pages.say("Bob: I drink rum.", tags=("user:bob",))
+    brain.answer, brain.ids = "Ann drinks green tea, Bob rum.", [tea, rum]
+    stays_within = MentalModels._stays_within
+
+    async def written_meanwhile(self: MentalModels, *given: Any) -> bool:
+        stays = await stays_within(self, *given)
+        assert await pages.outcome(full=True) == ("content_written", None)
+        return stays
+
+    monkeypatch.setattr(MentalModels, "_stays_within", written_meanwhile)
+    await pages.models.update(BANK, "tea", MentalModelPatch(tags=("user:ann",)))
+    assert await pages.words() == ""
 
 
 async def test_a_response_schema_is_answered_beside_the_page(pages: Pages, brain: Brain) -> None:

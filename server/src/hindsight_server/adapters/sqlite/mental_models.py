@@ -37,6 +37,7 @@ from hindsight_server.adapters.sqlite.values import from_micros, moment, to_json
 from hindsight_server.domain.errors import Conflict
 from hindsight_server.domain.model import Fact
 from hindsight_server.domain.pages.text import rendered
+from hindsight_server.domain.pages.trigger import sources_of
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.ports.mental_models import (
     MOST_VERSIONS,
@@ -74,7 +75,7 @@ class MentalModelRows(ForgettingRows):
     async def change_mental_model(
         self, bank_id: str, mental_model_id: str, change: MentalModelChange, now: datetime
     ) -> MentalModel:
-        work = self._forget if change.clear else self._write
+        work = self._forget if change.clear or change.unseen else self._write
         return await work(change_model, bank_id, mental_model_id, change, now)
 
     async def delete_mental_model(self, bank_id: str, mental_model_id: str, now: datetime) -> None:
@@ -145,12 +146,13 @@ def change_model(
     write_definition(connection, model)
     if change.unseen:
         connection.execute(sql("mental_models.unseen"), (bank_id, mental_model_id))
-    if change.clear:
+    clear = change.clear or (change.unseen and change.stays != model.version)
+    if clear:
         _keep_version(connection, model, "cleared", now)
         emptied = replace(model, version=model.version + 1)
         write_content(connection, emptied, PageContent(), cut=None)
         connection.execute(sql("mental_models.cleared"), (bank_id, mental_model_id))
-    if change.index is not None and (change.clear or change.indexed == model.content.text):
+    if change.index is not None and (clear or change.indexed == model.content.text):
         write_index(connection, model, change.index)
     row = one_row(connection, "mental_models.node", (bank_id, mental_model_id)) if model.is_page else None
     if row is not None:
@@ -265,6 +267,8 @@ def save_refresh(connection: apsw.Connection, write: RefreshWrite) -> MentalMode
 
 def _refreshed(connection: apsw.Connection, model: MentalModel, write: RefreshWrite) -> None:
     key = (write.bank_id, write.mental_model_id)
+    if write.base_sources not in (None, sources_of(model.tags, model.trigger)):
+        raise Conflict("The page is to be written from other memories by now; the refresh is begun again.")
     if write.content is not None:
         if model.version != write.base_version:
             raise Conflict("The page was written or cleared meanwhile; the refresh is begun again.")

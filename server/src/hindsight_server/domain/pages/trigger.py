@@ -117,6 +117,11 @@ def scope_filter(tags: tuple[str, ...], trigger: Trigger, field: str = "trigger"
     return TagLeaf(frozenset(tags), match)
 
 
+def sources_of(tags: tuple[str, ...], trigger: Trigger) -> tuple[Any, ...]:
+    """What decides which memories a page is written from; equal for two pages that use the same ones."""
+    return frozenset(tags), trigger.tags_match, trigger.tag_groups, frozenset(trigger.fact_types or ())
+
+
 def _check(values: Mapping[str, Any], field: str) -> None:
     for name, choices in (("mode", MODES), ("budget", (*BUDGETS, None)), ("tags_match", (*TagsMatch, None))):
         if values[name] not in choices:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from hindsight_server.domain.errors import Conflict, HindsightServerError, ModelUnavailable, Overloaded
+from hindsight_server.domain.pages.trigger import sources_of
 from hindsight_server.engine.mental_models import types as kinds
 from hindsight_server.engine.mental_models.refresher import Refresher
 from hindsight_server.engine.mental_models.scope import memory_scope
@@ -57,7 +58,7 @@ class RefreshJobs:
                 held = await self._store.get_operation(job.bank_id, job.operation_id)
                 if held is None or held.status != "processing" or attempt == _TRIES:
                     raise
-                _log.info("refresh of mental model %r begins again: memories changed under it", mental_model_id)
+                _log.info("refresh of mental model %r begins again: it, or a memory, changed under it", mental_model_id)
         raise AssertionError("unreachable")
 
     async def _save(self, job: Operation, run: Refreshing) -> Mapping[str, Any]:
@@ -72,6 +73,7 @@ class RefreshJobs:
                 now=self._clock.now(),
                 mark=run.mark,
                 base_version=run.model.version,
+                base_sources=sources_of(run.model.tags, run.model.trigger),
                 outcome=run.outcome,
                 content=content,
                 index=run.index if content is not None else None,

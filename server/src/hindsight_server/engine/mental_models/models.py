@@ -11,7 +11,7 @@ from typing import Any
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.domain.ids import new_id
 from hindsight_server.domain.pages.text import rendered
-from hindsight_server.domain.pages.trigger import Trigger, read_trigger
+from hindsight_server.domain.pages.trigger import read_trigger, sources_of
 from hindsight_server.domain.tags import TagFilter
 from hindsight_server.domain.text import clean_text
 from hindsight_server.engine.in_turn import InTurn
@@ -165,10 +165,9 @@ class MentalModels:
             parent_id=patch.parent_id,
         )
         is_rescoped = _rescopes(before, change)
-        change = replace(change, unseen=is_rescoped)
-        if is_rescoped and not await self._stays_within(before, change):
-            # A refresh that runs is begun again by that, too.
-            change = replace(change, clear=True, index=await self._refresher.index(before, ""))
+        if is_rescoped:
+            stays = before.version if await self._stays_within(before, change) else None
+            change = replace(change, unseen=True, stays=stays, index=await self._refresher.index(before, ""))
         model = await self._store.change_mental_model(bank_id, mental_model_id, change, self._clock.now())
         return before, model, is_rescoped
 
@@ -240,11 +239,8 @@ class MentalModels:
 def _rescopes(before: MentalModel, change: MentalModelChange) -> bool:
     """Whether a change has the model written from other memories."""
 
-    def scope(tags: tuple[str, ...], trigger: Trigger) -> tuple[Any, ...]:
-        return set(tags), trigger.tags_match, trigger.tag_groups, set(trigger.fact_types or ())
-
     after = before.tags if change.tags is None else change.tags
-    return scope(before.tags, before.trigger) != scope(after, change.trigger or before.trigger)
+    return sources_of(before.tags, before.trigger) != sources_of(after, change.trigger or before.trigger)
 
 
 def _words(text: str, field: str, longest: int) -> str:
