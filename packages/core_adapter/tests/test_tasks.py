@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -86,6 +89,33 @@ class TestIds:
         assert clock.touch("bob", minutes(58)) != first
         assert clock.touch("ann", minutes(89)) != first
         assert SessionClock().touch("ann", minutes(2)) == first
+
+    @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy])
+    def test_a_copied_clock_goes_on_in_the_same_session(self, again: Callable[[SessionClock], SessionClock]) -> None:
+        clock = SessionClock(timedelta(minutes=10))
+        first = clock.touch("ann", minutes(0))
+        twin = again(clock)
+        assert twin.current("ann", minutes(9)) == first
+        assert twin.touch("ann", minutes(9)) == first
+        assert clock.current("ann", minutes(18)) == first, "what the copy is told, the clock knows"
+
+    def test_a_pickled_clock_keeps_its_settings_and_knows_no_session(self) -> None:
+        clock = SessionClock(timedelta(minutes=10), limit=1)
+        first = clock.touch("ann", minutes(0))
+        twin = pickle.loads(pickle.dumps(clock))
+        assert twin.idle == timedelta(minutes=10)
+        assert twin.current("ann", minutes(1)) is None
+        assert twin.touch("ann", minutes(5)) == first, "of the same bucket, so the same id"
+        twin.touch("bob", minutes(6))
+        assert twin.current("ann", minutes(6)) is None, "one user is remembered"
+        assert clock.current("ann", minutes(6)) == first
+
+    def test_a_copied_memory_is_in_the_session_of_its_user(self) -> None:
+        operations = open_memory(PACKAGE, MemoryOptions(bank_id="b", hindsight_api_url="http://127.0.0.1:9"))
+        tasks = TaskMemory(operations, user_id="ann", sessions=(clock := SessionClock()))
+        first = clock.touch("ann", minutes(25), scope="b")
+        twin = copy.deepcopy(tasks)
+        assert twin._journal._clock.touch("ann", minutes(50), scope="b") == first
 
     def test_hashes_ignore_case_and_outer_space(self) -> None:
         assert content_hash(" Port 8000\n") == content_hash("port 8000")

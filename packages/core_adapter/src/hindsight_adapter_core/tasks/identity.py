@@ -58,6 +58,7 @@ class SessionClock:
 
     Share one between all that serve a user in this process (the default does), and devices share sessions. Across
     processes the id is the same when the sessions begin in the same bucket; :class:`TaskMemory` also asks the bank.
+    Copies are the clock itself, so that a copied agent goes on in its user's session; pickles know no session.
 
     Args:
         idle: silence that ends a session.
@@ -67,6 +68,12 @@ class SessionClock:
     def __init__(self, idle: timedelta = IDLE, *, limit: int = 10_000) -> None:
         self.idle = idle
         self._active: RecentMap[tuple[str, str], tuple[str, datetime]] = RecentMap(limit)
+
+    def __copy__(self) -> SessionClock:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> SessionClock:
+        return self
 
     def current(self, user_id: str, at: datetime, *, scope: str = "") -> str | None:
         """The user's running session at that time, or ``None`` when there is none known."""
