@@ -6,6 +6,7 @@ import email.utils
 import pickle
 import ssl
 import traceback
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,12 +28,13 @@ from hindsight_adapter_core import (
     OperationTimeoutError,
     SettingsError,
     dump_options,
+    get_bridge,
     load_options,
     open_memory,
     safe_url,
     scrub,
 )
-from hindsight_adapter_core.bank import means_exists
+from hindsight_adapter_core.bank import ensure_bank, means_exists
 from hindsight_adapter_core.retry import retry_after_seconds
 from hindsight_adapter_core.testing import FakeHindsight
 
@@ -223,8 +225,6 @@ class TestWrites:
         assert body["operation_id"] == outcome.operation_id
 
     def test_background_writes_are_drained(self, server: FakeHindsight) -> None:
-        from hindsight_adapter_core import get_bridge
-
         server.delay("retain", 0.2)
         future = memory_at(server).retain_in_background("x")
         assert get_bridge().drain(5.0) == 0
@@ -288,6 +288,21 @@ class TestBanks:
         assert means_exists(wrapped)
         assert means_exists(ExceptionGroup("g", [RuntimeError("already exists")]))
         assert not means_exists(RuntimeError("connection to port 14099 refused"))
+
+    def test_banks_are_remembered_up_to_a_bound_and_those_forgotten_are_made_again(self) -> None:
+        stub = MagicMock()
+        stub.acreate_bank = AsyncMock()
+        handle = open_memory(PACKAGE, MemoryOptions(), client=stub).handle
+
+        async def serve(users: Iterable[int]) -> int:
+            before = stub.acreate_bank.await_count
+            for user in users:
+                await ensure_bank(handle, f"user-{user}", "m", deadline=1)
+            return int(stub.acreate_bank.await_count) - before
+
+        assert get_bridge().run(lambda: serve(range(10_001))) == 10_001
+        assert get_bridge().run(lambda: serve([10_000, 9_999])) == 0, "still known"
+        assert get_bridge().run(lambda: serve([0, 0])) == 1, "forgotten, made once more, known again"
 
     def test_a_slow_creation_gives_way(self, server: FakeHindsight) -> None:
         server.delay("bank", 5.0)

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable
@@ -87,3 +91,33 @@ def test_copies_are_empty_and_as_large(again: Callable[[RecentMap[str, int]], Re
     assert (twin.limit, twin.values()) == (2, [])
     twin.put("c", 3)
     assert numbers.values() == [1, 2]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_forked_at_any_moment_finds_the_map_open() -> None:
+    code = """
+    import os, signal, sys, threading
+    from hindsight_adapter_core import get_bridge
+    from hindsight_adapter_core.recent import RecentMap
+
+    numbers = RecentMap()
+    get_bridge()  # has what it needs done after a fork
+    sys.setswitchinterval(1e-6)
+
+    def work():
+        while True:
+            numbers.change("a", lambda number: (number or 0) + 1)
+
+    threading.Thread(target=work, daemon=True).start()
+    for _ in range(40):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(5)
+            numbers.get("a")
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0, "the child waits for a thread that it does not have"
+    """
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -80,6 +80,15 @@ def test_endpoint_and_bank_are_logged_once(server: FakeHindsight, caplog: pytest
     assert shown == [f"Hindsight memory: endpoint {server.url} (from argument), bank 'b'"]
 
 
+def test_what_was_logged_is_remembered_up_to_a_bound(caplog: pytest.LogCaptureFixture) -> None:
+    for user in range(10_001):
+        CONFIG.announce("http://127.0.0.1:9", "argument", f"user-{user}")
+    with caplog.at_level(logging.INFO, logger="core_subject"):
+        CONFIG.announce("http://127.0.0.1:9", "argument", "user-10000")
+        CONFIG.announce("http://127.0.0.1:9", "argument", "user-0")
+    assert [message.rpartition(" ")[2] for message in caplog.messages] == ["'user-0'"]
+
+
 @pytest.mark.feature("K2")
 def test_cloud_without_key_fails_at_once_naming_both_remedies() -> None:
     memory = open_memory(PACKAGE, MemoryOptions(bank_id="b"))

@@ -12,14 +12,18 @@ from typing import Any
 from .calls import call_create_bank
 from .clients import ClientHandle, is_real_client
 from .failures import log_traceback
+from .recent import RecentMap
 
 __all__ = ["ensure_bank", "forget_bank", "means_exists"]
 
 _EXISTS = re.compile(r"already exists|\b409\b|conflict", re.IGNORECASE)
 
+#: Banks of which a process remembers that they exist, about 2 MB. A service may have one for each of a million users; a
+#: bank that is forgotten here costs one more request that changes nothing when its user comes back.
+_REMEMBERED = 10_000
 #: Banks known to exist: by server address for real clients, by object for anything else.
-_done_by_url: set[tuple[str, str]] = set()
-_done_by_object: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
+_done_by_url: RecentMap[tuple[str, str], bool] = RecentMap(_REMEMBERED)
+_done_by_object: weakref.WeakKeyDictionary[Any, RecentMap[str, bool]] = weakref.WeakKeyDictionary()
 _running: dict[tuple[Any, str], asyncio.Task[None]] = {}
 
 
@@ -63,16 +67,16 @@ async def _create(handle: ClientHandle, bank_id: str, mission: str, deadline: fl
             log_traceback(logger, "bank creation", error, secret=handle.secret)
             return
     if _by_url(handle):
-        _done_by_url.add((str(handle.url), bank_id))
+        _done_by_url.put((str(handle.url), bank_id), True)
     else:
-        _done(handle).add(bank_id)
+        _done(handle).put(bank_id, True)
 
 
 def forget_bank(handle: ClientHandle, bank_id: str) -> None:
     """The server says that the bank is unknown: create it again at the next operation."""
-    _done_by_url.discard((str(handle.url), bank_id))
+    _done_by_url.forget((str(handle.url), bank_id))
     if not _by_url(handle):
-        _done(handle).discard(bank_id)
+        _done(handle).forget(bank_id)
 
 
 def means_exists(error: BaseException) -> bool:
@@ -97,14 +101,14 @@ def _by_url(handle: ClientHandle) -> bool:
     return handle.url is not None and is_real_client(handle.client)
 
 
-def _done(handle: ClientHandle) -> set[str]:
+def _done(handle: ClientHandle) -> RecentMap[str, bool]:
     try:
-        return _done_by_object.setdefault(handle.client, set())
+        return _done_by_object.setdefault(handle.client, RecentMap(_REMEMBERED))
     except TypeError:  # not weakly referable: remember on the handle instead
-        return _done_by_object.setdefault(handle, set())
+        return _done_by_object.setdefault(handle, RecentMap(_REMEMBERED))
 
 
 def _known(handle: ClientHandle, bank_id: str) -> bool:
     if _by_url(handle):
-        return (str(handle.url), bank_id) in _done_by_url
-    return bank_id in _done(handle)
+        return _done_by_url.get((str(handle.url), bank_id)) is not None
+    return _done(handle).get(bank_id) is not None

@@ -24,6 +24,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from .errors import BridgeError
+from .locks import open_locks
 
 __all__ = ["DRAIN_SECONDS", "Bridge", "get_bridge"]
 
@@ -189,11 +190,12 @@ def get_bridge() -> Bridge:
     """The bridge of this process, started at the first call and again after a fork."""
     global _bridge, _hooks_installed
     with _bridge_lock:
-        if _bridge is None or _bridge.process_id != os.getpid():
-            _bridge = Bridge()
         if not _hooks_installed:
+            # First: from here on, a child that is forked at any moment finds the lock open.
             _hooks_installed = True
             _install_hooks()
+        if _bridge is None or _bridge.process_id != os.getpid():
+            _bridge = Bridge()
         return _bridge
 
 
@@ -231,6 +233,7 @@ def _abandon_after_fork() -> None:
     """
     global _bridge, _bridge_lock
     _bridge_lock = threading.Lock()
+    open_locks()
     if _bridge is not None:
         import ctypes
 

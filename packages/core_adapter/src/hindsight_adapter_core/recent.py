@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
+
+from .locks import open_in_child
 
 __all__ = ["RecentMap"]
 
@@ -14,7 +15,8 @@ V = TypeVar("V")
 
 
 class RecentMap(Generic[K, V]):
-    """At most ``limit`` entries; reading one counts as use. Safe to share between threads.
+    """At most ``limit`` entries; reading one counts as use. Safe to share between threads, and in a
+    forked child.
 
     Copies and pickles start empty: what is held here belongs to this process and can be had again.
 
@@ -35,7 +37,7 @@ class RecentMap(Generic[K, V]):
     def __init__(self, limit: int = 1024) -> None:
         self.limit = limit
         self._held: OrderedDict[K, V] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = open_in_child()
 
     def get(self, key: K) -> V | None:
         """The entry, or ``None``."""

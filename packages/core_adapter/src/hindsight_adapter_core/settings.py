@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 from .checks import check_choice, check_positive, check_tags
 from .errors import MissingBankError, SettingsError
+from .recent import RecentMap
 from .urls import discreet_url
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ HINDSIGHT_BANK_ID_ENV = "HINDSIGHT_BANK_ID"
 BUDGETS = ("low", "mid", "high")
 TAGS_MATCHES = ("any", "all", "any_strict", "all_strict", "exact")
 FACT_TYPES = ("world", "experience", "observation")
+
+#: Banks of which a process remembers that it has named them in the log, about 2 MB. A service may have a million, and a
+#: line said again is no harm.
+_ANNOUNCED = 10_000
 
 #: Where a value came from.
 Origin = Literal["argument", "configure()", "environment", "default"]
@@ -155,9 +159,8 @@ class ConfigHolder(Generic[ConfigT]):
     def __init__(self, import_name: str, config_class: type[ConfigT]) -> None:
         self.import_name = import_name
         self._config_class = config_class
-        self._lock = threading.Lock()
         self._config: ConfigT | None = None
-        self._announced: set[tuple[str, str]] = set()
+        self._announced: RecentMap[tuple[str, str], int] = RecentMap(_ANNOUNCED)
 
     @property
     def logger(self) -> logging.Logger:
@@ -185,30 +188,27 @@ class ConfigHolder(Generic[ConfigT]):
             if name in filled:
                 filled[name] = check_tags(name, filled[name])
         config = self._config_class(**filled, given=frozenset(given))
-        with self._lock:
-            self._config = config
+        self._config = config
         if config.verbose:
             _show_debug_log(self.logger)
         return config
 
     def get_config(self) -> ConfigT | None:
         """The configuration, or ``None`` before ``configure()`` and after ``reset_config()``."""
-        with self._lock:
-            return self._config
+        return self._config
 
     def reset_config(self) -> None:
         """Forget the configuration."""
-        with self._lock:
-            self._config = None
-            self._announced.clear()
+        self._config = None
+        self._announced = RecentMap(_ANNOUNCED)
 
     def announce(self, url: str, url_origin: str, bank_id: str) -> None:
-        """Log the endpoint and the bank at INFO, once for each pair, so that no one talks to a server unawares."""
-        with self._lock:
-            if (url, bank_id) in self._announced:
-                return
-            self._announced.add((url, bank_id))
-        self.logger.info("Hindsight memory: endpoint %s (from %s), bank %r", url, url_origin, bank_id)
+        """Log the endpoint and the bank at INFO, once for each pair, so that no one talks to a server unawares.
+
+        Of a pair that :data:`_ANNOUNCED` others have followed it is said once more.
+        """
+        if self._announced.change((url, bank_id), lambda times: (times or 0) + 1) == 1:
+            self.logger.info("Hindsight memory: endpoint %s (from %s), bank %r", url, url_origin, bank_id)
 
 
 def _show_debug_log(logger: logging.Logger) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -23,6 +22,7 @@ from hindsight_adapter_core import (
     open_memory,
     turns_of,
 )
+from hindsight_adapter_core.locks import open_in_child
 
 from ._client import PACKAGE
 from .failures import reworded
@@ -106,7 +106,7 @@ class HindsightChatMessageHistory(Connected, BaseChatMessageHistory):
         self._log = ConversationLog.named(session_id)
         self._known: list[Turn] = []
         self._waiting: list[Turn] = []
-        self._lock = threading.Lock()
+        self._lock = open_in_child()
 
     @property
     def session_id(self) -> str:
@@ -212,7 +212,7 @@ class HindsightChatMessageHistory(Connected, BaseChatMessageHistory):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._lock = threading.Lock()
+        self._lock = open_in_child()
 
     # -- what they share -----------------------------------------------------------------------------------------
 

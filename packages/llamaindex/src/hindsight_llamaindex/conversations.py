@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
 from hindsight_adapter_core import ConversationLog, RecallOutcome, Turn, new_document_id, new_session_id, unsaid
+from hindsight_adapter_core.locks import open_in_child
 from hindsight_adapter_core.recent import RecentMap
 
 from .messages import stored_turns
@@ -36,7 +36,7 @@ class Conversation:
         self.session: Session | None = None
         self.recalled: tuple[str, int, tuple[str, ...]] | None = None
         self._shown: list[str] = []
-        self._lock = threading.Lock()
+        self._lock = open_in_child()
 
     def begin(self, known: Sequence[Turn], *, template: str) -> None:
         with self._lock:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +21,7 @@ from hindsight_adapter_core import (
     refused_for_good,
     turn_content,
 )
+from hindsight_adapter_core.locks import open_in_child
 
 __all__ = ["Outbox"]
 
@@ -53,7 +53,7 @@ class Outbox:
     def __init__(self, log: ConversationLog, waiting: Iterable[Mapping[str, Any]] = ()) -> None:
         self._log = log
         self._entries = [_Entry(Turn(**one["turn"]), one["index"]) for one in waiting]
-        self._lock = threading.Lock()
+        self._lock = open_in_child()
         self._process_id = os.getpid()
 
     def put(self, turns: Sequence[Turn]) -> None:

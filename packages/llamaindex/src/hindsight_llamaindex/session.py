@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
@@ -16,6 +15,7 @@ from hindsight_adapter_core import (
     clean_turn,
     unsaid,
 )
+from hindsight_adapter_core.locks import open_in_child
 
 from .compat import AGENTS_KEEP_THE_QUESTION
 from .messages import stored_turns, trimmed
@@ -54,7 +54,7 @@ class Session:
         self._messages = trimmed(list(messages), limit)
         self._recalled: dict[str, tuple[str, ...]] = {}
         self._shown = ShownMemories()
-        self._lock = threading.Lock()
+        self._lock = open_in_child()
 
     @property
     def messages(self) -> list[ChatMessage]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -30,6 +29,7 @@ from hindsight_adapter_core import (
     load_options,
     resolve_connection,
 )
+from hindsight_adapter_core.locks import open_in_child
 from hindsight_haystack.config import get_config
 
 from .filters import parse_filters
@@ -92,7 +92,7 @@ class HindsightMemoryStore:
         self._options = MemoryOptions(bank_id=bank_id, hindsight_api_url=hindsight_api_url, **options)
         self._api_key = api_key
         self._client = client
-        self._lock = threading.Lock()
+        self._lock = open_in_child()
         self._memories: ScopedMemories | None = None
         self._conversations: Conversations | None = None
 
