@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from hindsight_server.adapters.parse.kinds import SUFFIXES, Kind, kind_of
-from hindsight_server.adapters.parse.office import PackageLimits, pdf_text
+from hindsight_server.adapters.parse.pdf import pdf_text
 from hindsight_server.adapters.parse.plain import Unreadable
 from hindsight_server.adapters.parse.process import ParseLimits, ProcessParser
 from hindsight_server.domain.errors import InvalidInput
@@ -98,10 +99,19 @@ def pdf(*pages: str) -> bytes:
     return out + f"{head}trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(out)}\n%%EOF".encode()
 
 
-def damaged(data: bytes, words: str) -> bytes:
-    """The PDF with a page that nothing can decode, the one with these words."""
-    before, _, behind = data.partition(f" >>\nstream\nBT /F1 12 Tf 72 700 Td ({words})".encode())
-    return before + f" /Filter /Unknown >>\nstream\nBT /F1 12 Tf 72 700 Td ({words})".encode() + behind
+def damaged(data: bytes, words: str, at: int | None = None) -> bytes:
+    """The PDF with a page that nothing can decode, the one with these words; or only so many bytes of it, packed."""
+    stream = f"BT /F1 12 Tf 72 700 Td ({words}) Tj ET"
+    kept, decoder = stream, "/Unknown"
+    if at is not None:
+        packer = zlib.compressobj()
+        packed = (
+            packer.compress(stream[:at].encode()) + packer.flush(zlib.Z_FULL_FLUSH) + b"\xff" * 9
+        )  # no block's kind
+        kept, decoder = packed.hex(), "[/ASCIIHexDecode /FlateDecode]"
+    whole = f"<< /Length {len(stream)} >>\nstream\n{stream}\n".encode()
+    assert whole in data
+    return data.replace(whole, f"<< /Length {len(kept)} /Filter {decoder} >>\nstream\n{kept}\n".encode())
 
 
 def locked_pdf() -> bytes:
@@ -174,9 +184,19 @@ async def test_pdf_notes_a_page_that_can_not_be_read() -> None:
     file = SourceFile(filename="a.pdf", data=damaged(pdf(*pages), "lost"))
     read = await ProcessParser().parse(file)
     assert read.text == "Ann moved to Oslo.\n\n[page 2 can't be read]\n\nZoe lives in Graz."
-    assert read.warnings == ("Of the file's pages 1 can't be read (2); the text says so in their places.",)
+    assert read.warnings == ("Of the file's pages 1 can't be read as a whole (2); the text says so in their places.",)
     assert "none of its pages (1)" in await refused("a.pdf", damaged(pdf("lost"), "lost"))
     assert "the others hold no text" in await refused("a.pdf", damaged(pdf("lost", ""), "lost"))
+
+
+async def test_pdf_notes_what_it_can_not_unpack() -> None:
+    words = ") Tj 0 -20 Td (".join(f"Line {number}." for number in range(9))
+    whole = pdf("Ann moved to Oslo.", words)
+    assert (await read("a.pdf", whole)).endswith("\nLine 7.\nLine 8.")
+    assert await read("a.pdf", damaged(whole, words, 0)) == "Ann moved to Oslo.\n\n[page 2 can't be read]"
+    torn = await read("a.pdf", damaged(whole, words, 80))
+    assert torn.startswith("Ann moved to Oslo.\n\nLine 0.\nLine 1.")
+    assert torn.endswith("\n[the rest of page 2 can't be read]")
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
@@ -378,7 +398,7 @@ def test_a_pdf_that_needs_more_to_be_opened_says_what(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(PdfReader, "decrypt", decrypt)
     with pytest.raises(Unreadable, match="pip install cryptography"):
-        pdf_text(locked_pdf(), PackageLimits())
+        pdf_text(locked_pdf(), 10)
 
 
 async def test_docx_reads_tracked_insertions_and_the_fields_of_forms() -> None:

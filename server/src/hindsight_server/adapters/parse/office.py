@@ -1,26 +1,23 @@
-"""PDF and the files of office programs, through libraries that are an extra. Runs in the worker process only."""
+"""The files of office programs, through libraries that are an extra. Runs in the worker process only."""
 
 from __future__ import annotations
 
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import IO, TYPE_CHECKING, Any
 
 from hindsight_server.adapters.parse.plain import Unreadable
 from hindsight_server.adapters.parse.tables import table_lines
-from hindsight_server.ports.parser import FileText
 
 if TYPE_CHECKING:
     from docx.table import Table as DocxTable
-    from pypdf import PdfReader
 
 _ENTITIES = (b"<!DOCTYPE", b"<!ENTITY")
 _CHUNK = 1 << 20
-_LISTED_PAGES = 20
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _DOCX_SIGNS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
@@ -81,60 +78,6 @@ def _check_entities(member: IO[bytes]) -> None:
         if any(mark in text for mark in _ENTITIES):
             raise Unreadable("its XML declares entities, which are not read")
         before = text[-len(_ENTITIES[0]) :]
-
-
-def pdf_text(data: bytes, limits: PackageLimits) -> FileText:
-    """The words of the pages; a note stands in the place of a page that can't be read."""
-    from pypdf import PdfReader
-    from pypdf.errors import DependencyError, PyPdfError
-
-    if b"%PDF-" not in data[:1024]:
-        raise Unreadable("it is no PDF: it does not begin like one")
-    try:
-        reader = PdfReader(io.BytesIO(data))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise Unreadable("it is encrypted; remove its password first")
-        count = len(reader.pages)
-        if count > limits.pages:
-            raise Unreadable(f"it has {count} pages; at most {limits.pages} are read")
-        pages = [_page_text(reader, index) for index in range(count)]
-    except DependencyError:
-        raise Unreadable("it is encrypted with AES, which needs another package: pip install cryptography") from None
-    except PyPdfError as error:
-        raise Unreadable(f"it is damaged ({type(error).__name__})") from None
-    unread = [number for number, page in enumerate(pages, start=1) if page is None]
-    if not any(pages):
-        raise Unreadable(_wordless(count, unread))
-    shown = (f"[page {number} can't be read]" if page is None else page for number, page in enumerate(pages, start=1))
-    return FileText(text="\n\n".join(page for page in shown if page), warnings=_told(unread))
-
-
-def _page_text(reader: PdfReader, index: int) -> str | None:
-    """The words of one page; None when it can't be read."""
-    from pypdf.errors import DependencyError
-
-    try:
-        return (reader.pages[index].extract_text() or "").strip()
-    except (DependencyError, MemoryError):  # no page of the file can be read, or the process is at its end
-        raise
-    except Exception:  # whatever the library meets on a damaged page
-        return None
-
-
-def _wordless(count: int, unread: Sequence[int]) -> str:
-    remedy = "Send the pages as images to a server that has a vision model"
-    if len(unread) == count:
-        return f"it is damaged: none of its pages ({count}) can be read"
-    if unread:
-        return f"{len(unread)} of its {count} pages can't be read, and the others hold no text. {remedy}"
-    return f"its pages hold no text, as those of a scan. {remedy}"
-
-
-def _told(unread: Sequence[int]) -> tuple[str, ...]:
-    if not unread:
-        return ()
-    listed = ", ".join(map(str, unread[:_LISTED_PAGES])) + (", ..." if len(unread) > _LISTED_PAGES else "")
-    return (f"Of the file's pages {len(unread)} can't be read ({listed}); the text says so in their places.",)
 
 
 def docx_text(data: bytes, limits: PackageLimits) -> str:

@@ -77,6 +77,10 @@ def _reader(kind: Kind) -> Callable[[bytes, Mapping[str, int]], FileText]:
     }
     if kind in plain:
         return lambda data, _: FileText(text=plain[kind](data))
+    if kind is Kind.PDF:
+        from hindsight_server.adapters.parse.pdf import pdf_text
+
+        return lambda data, limits: pdf_text(data, limits["pages"])
     from hindsight_server.adapters.parse import office
 
     readers: dict[Kind, Callable[[bytes, office.PackageLimits], str]] = {
@@ -87,8 +91,6 @@ def _reader(kind: Kind) -> Callable[[bytes, Mapping[str, int]], FileText]:
 
     def read(data: bytes, limits: Mapping[str, int]) -> FileText:
         packed = office.PackageLimits(pages=limits["pages"], unpacked_bytes=limits["unpacked_bytes"])
-        if kind is Kind.PDF:
-            return office.pdf_text(data, packed)
         office.check_package(data, packed)
         return FileText(text=readers[kind](data, packed))
 
