@@ -95,7 +95,8 @@ class ConsolidationWrite:
         operation: the job that looked; nothing is written when it is not that job's turn any more.
         seen: the facts that were looked at, with the `seq` that they had then.
         scopes: for each of them, all the scopes it is consolidated in; with the last one it waits no more.
-        failed: those of them for which no usable answer came.
+        further: facts beside them that the writes rest on anew, likewise with the `seq` that they had.
+        failed: those that were looked at for which no usable answer came.
         removed: observations to delete, with the version that the writer saw. Each must rest on nothing that does not
             support another observation of the scope as well.
     """
@@ -106,6 +107,7 @@ class ConsolidationWrite:
     seen: Mapping[str, int]
     scopes: Mapping[str, tuple[Scope, ...]]
     now: datetime
+    further: Mapping[str, int] = field(default_factory=dict)
     failed: frozenset[str] = frozenset()
     writes: tuple[ObservationWrite, ...] = ()
     removed: Mapping[str, int] = field(default_factory=dict)
@@ -155,6 +157,10 @@ class ObservationStore(Protocol):
 
     async def waiting_facts(self, bank_id: str, after_seq: int, limit: int) -> list[WaitingFact]:
         """Valid facts with a `seq` above the given one that wait, ascending; no observations."""
+        ...
+
+    async def scope_specs(self, bank_id: str, seqs: Sequence[int]) -> Mapping[int, object | None]:
+        """For facts, by `seq`, the observation scopes given for their documents; None when none were."""
         ...
 
     async def banks_waiting(self) -> list[str]:

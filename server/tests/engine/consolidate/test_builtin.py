@@ -8,7 +8,7 @@ from hindsight_server.adapters.embed.hashing import HashingEmbedder
 from hindsight_server.adapters.sqlite import SqliteStore
 from hindsight_server.adapters.text import Analyzer
 from hindsight_server.engine.banks import BankInput
-from hindsight_server.engine.memories import ForgetInput
+from hindsight_server.engine.memories import ForgetInput, MemoryPatch
 from hindsight_server.engine.recall.recaller import Recaller
 from hindsight_server.engine.recall.types import RecallQuery
 
@@ -61,6 +61,39 @@ async def test_facts_of_other_tags_are_seen_in_a_scope_that_the_bank_shares(worl
     await world.retain("b", "Ann: I live in Bergen.", timestamp="2024-03-01T10:00:00Z", tags=["chat:2"])
     await world.run("b")
     assert await world.texts("b") == ["Ann lives in Bergen (since 2024-03-01; before that Oslo)."]
+
+
+async def test_a_document_that_shares_its_own_facts_shares_no_others(world: World) -> None:
+    """Which scopes a fact belongs to is said for its own document, never by that of another."""
+    await world.retain("b", "Ann: I live in Oslo.", timestamp="2023-03-01T10:00:00Z", tags=["user:ann"])
+    shared = {"tags": ["team"], "observation_scopes": "shared"}
+    await world.retain("b", "Ann: I live in Bergen.", timestamp="2024-03-01T10:00:00Z", **shared)
+    await world.run("b")
+    assert await world.texts("b") == []
+    await world.retain("b", "Ann: I live in Lima.", timestamp="2025-03-01T10:00:00Z", **shared)
+    await world.run("b")
+    assert await world.texts("b") == ["Ann lives in Lima (since 2025-03-01; before that Bergen)."]
+
+
+@pytest.mark.parametrize("how", ["forgotten", "edited"])
+async def test_nothing_is_written_of_an_older_fact_that_changes_meanwhile(world: World, how: str) -> None:
+    (oslo,) = await world.retain("b", "Ann: I live in Oslo.", timestamp="2023-03-01T10:00:00Z")
+    await world.run("b")
+    await world.retain("b", "Ann: I live in Bergen.", timestamp="2024-03-01T10:00:00Z")
+    memories, drafter = world.engine.memories, world.consolidator._tools.drafter
+    draft = drafter.draft
+
+    async def meanwhile(*given: object) -> object:
+        drafter.draft = draft  # type: ignore[method-assign]
+        if how == "forgotten":
+            await memories.forget("b", ForgetInput(ids=(oslo,)))
+        else:
+            await memories.update("b", oslo, MemoryPatch(text="Ann: I live in Quito."))
+        return await draft(*given)  # type: ignore[arg-type]
+
+    drafter.draft = meanwhile  # type: ignore[assignment]
+    await world.run("b")
+    assert "Oslo" not in "".join(await world.texts("b"))
 
 
 async def test_chinese_values_too(world: World) -> None:

@@ -152,6 +152,10 @@ def _check_seen(connection: apsw.Connection, write: ConsolidationWrite, scope: s
         row = one_row(connection, "observations.seen", values)
         if row is None or row[0] != seq or row[1] != FactState.VALID or row[2]:
             raise StaleFacts(f"Memory '{fact_id}' changed while it was being consolidated.")
+    for fact_id, seq in write.further.items():
+        row = one_row(connection, "observations.seen", {"bank_id": write.bank_id, "fact_id": fact_id, "scope": scope})
+        if row is None or row[:2] != (seq, FactState.VALID):
+            raise StaleFacts(f"Memory '{fact_id}' changed while others were being consolidated.")
 
 
 def _write_observation(session: BankSession, numbers: EntityNumbers, scope: str, one: ObservationWrite) -> None:

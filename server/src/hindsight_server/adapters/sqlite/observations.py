@@ -39,6 +39,9 @@ class ObservationRows(ForgettingRows):
     async def waiting_facts(self, bank_id: str, after_seq: int, limit: int) -> list[WaitingFact]:
         return await self._read_bank(_waiting_facts, bank_id, after_seq, limit)
 
+    async def scope_specs(self, bank_id: str, seqs: Sequence[int]) -> Mapping[int, object | None]:
+        return await self._read_bank(_scope_specs, bank_id, seqs)
+
     async def banks_waiting(self) -> list[str]:
         return await self._read(column, "observations.banks_waiting")
 
@@ -80,6 +83,11 @@ def _waiting_facts(connection: apsw.Connection, bank_id: str, after_seq: int, li
         WaitingFact(fact=fact, spec=specs[fact.seq], passed=_passed(connection, bank_id, fact.fact_id))
         for fact in read_facts(connection, bank_id, list(specs), as_written=True)
     ]
+
+
+def _scope_specs(connection: apsw.Connection, bank_id: str, seqs: Sequence[int]) -> dict[int, object | None]:
+    wanted = {"bank_id": bank_id, "seqs": to_json(list(seqs))}
+    return {seq: from_json(spec) for seq, spec in all_rows(connection, "observations.specs", wanted)}
 
 
 def _passed(connection: apsw.Connection, bank_id: str, fact_id: str) -> frozenset[Scope]:

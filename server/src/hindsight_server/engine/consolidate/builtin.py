@@ -128,7 +128,8 @@ class BuiltinJudge:
         found = await self._store.postings(look.bank_id, dict.fromkeys(terms, 0))
         seqs = _common([seqs for seqs, _ in found.values()])
         facts = await self._store.facts(look.bank_id, seqs[-_MOST_READ:].tolist())
-        return sorted((fact for fact in facts if _belongs(look, waiting, fact)), key=_when)
+        specs = await self._store.scope_specs(look.bank_id, [fact.seq for fact in facts])
+        return sorted((fact for fact in facts if _belongs(look, specs.get(fact.seq), fact)), key=_when)
 
 
 def _common(columns: Sequence[Int64Array]) -> Int64Array:
@@ -140,8 +141,9 @@ def _common(columns: Sequence[Int64Array]) -> Int64Array:
     return common
 
 
-def _belongs(look: Look, waiting: WaitingFact, fact: Fact) -> bool:
-    spec = look.usual_scopes if waiting.spec is None else waiting.spec
+def _belongs(look: Look, given: object | None, fact: Fact) -> bool:
+    """Whether the scope looked at is one of a fact whose own document was given these scopes."""
+    spec = look.usual_scopes if given is None else given
     return (
         fact.fact_type is not FactType.OBSERVATION
         and fact.state is FactState.VALID

@@ -149,7 +149,8 @@ class Round:
             return
         drafts = await self._tools.drafter.draft(look, checked.accepted, proposal.further)
         self._tally.refused += len(checked.refused)
-        await self._write(look, drafts, facts_without_action(checked))
+        further = {fact.fact_id: fact.seq for fact in proposal.further}
+        await self._write(look, drafts, facts_without_action(checked), further)
 
     async def _better(
         self, look: Look, proposal: Proposal, checked: Checked, notes: Sequence[str]
@@ -193,9 +194,16 @@ class Round:
                 found.append(now[0])
         return found
 
-    async def _write(self, look: Look, drafts: Drafts | None = None, failed: frozenset[str] = frozenset()) -> None:
+    async def _write(
+        self,
+        look: Look,
+        drafts: Drafts | None = None,
+        failed: frozenset[str] = frozenset(),
+        further: Mapping[str, int] | None = None,
+    ) -> None:
         wanted = drafts or Drafts()
         seen = {one.fact.fact_id: one.fact.seq for one in look.facts}
+        rested_on = {source.fact_id for write in wanted.writes for source in write.sources}
         await self._tools.store.consolidate(
             ConsolidationWrite(
                 bank_id=look.bank_id,
@@ -204,6 +212,7 @@ class Round:
                 seen=seen,
                 scopes={fact_id: self._scopes[fact_id] for fact_id in seen},
                 now=self._tools.clock.now(),
+                further={one: seq for one, seq in (further or {}).items() if one in rested_on and one not in seen},
                 failed=failed,
                 writes=wanted.writes,
                 removed=wanted.removed,

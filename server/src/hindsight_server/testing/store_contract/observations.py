@@ -306,6 +306,7 @@ class ConsolidationContract:
         (one,) = await put(store, "b", "d", "one", tags=("t", "u"), observation_scopes="per_tag")
         (found,) = await store.waiting_facts("b", 0, 9)
         assert (found.spec, found.passed, found.fact.text) == ("per_tag", frozenset(), "one")
+        assert await store.scope_specs("b", [found.fact.seq, 99]) == {found.fact.seq: "per_tag"}
         operation = await job(store)
         scopes = {"scopes": {one: scopes_of("per_tag", ("t", "u"))}}
         await look(store, operation, [one], scope=("t",), **scopes)
@@ -344,6 +345,9 @@ class ConsolidationContract:
         await look(store, operation, [one], draws("first", one))
         with pytest.raises(StaleFacts):
             await look(store, operation, [one], draws("first", one))
+        for further in ({one: seen[one]}, {"nobody": 1}):
+            with pytest.raises(StaleFacts):
+                await look(store, operation, [two], draws("both", one, two), further=further)
         (key,) = await store.observations_in("b", ())
         for refused in (draws("x", two, observation_id=key, expected=7), draws("x", two, observation_id=key)):
             with pytest.raises(StaleFacts):

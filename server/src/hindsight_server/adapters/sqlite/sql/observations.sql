@@ -98,6 +98,12 @@ WHERE f.bank_id = :bank_id
 ORDER BY f.seq
 LIMIT :limit
 
+-- name: specs
+SELECT f.seq, d.observation_scopes
+FROM json_each(:seqs) AS wanted
+CROSS JOIN facts AS f ON f.bank_id = :bank_id AND f.seq = wanted.value
+CROSS JOIN documents AS d ON d.bank_id = f.bank_id AND d.document_id = f.document_id
+
 -- name: count_waiting
 SELECT count(*)
 FROM facts AS f
