@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
+import yaml
 
 from hindsight_server.adapters.embed.hashing import HashingEmbedder
 from hindsight_server.adapters.text import Analyzer
 from hindsight_server.domain.errors import Conflict, InvalidInput, NotFound
 from hindsight_server.domain.tags import TagLeaf, TagsMatch
 from hindsight_server.engine.directives import DirectiveInput, Directives
-from hindsight_server.engine.knowledge import KnowledgeBase, NodeMove, SeenNode, default_page_input, page_type
+from hindsight_server.engine.knowledge import KnowledgeBase, NodeMove, SeenNode, default_page_input, page_markdown, page_type
 from hindsight_server.engine.memories import MemoryPatch
 from hindsight_server.engine.mental_models.refresher import Refresher
 from hindsight_server.engine.mental_models.search import PageSearch
@@ -147,6 +149,13 @@ async def test_the_export_is_a_set_of_markdown_files(pages: Pages, brain: Brain)
     assert files[f"{page}.md"].endswith("---\n\n# Drinks\n\nGreen tea.\n")
     assert set(files) == {"index.md", f"{page}.md", f"log/{page}.md"}
     assert page_type(["type:", "type:note"]) == "note"
+
+
+async def test_every_reader_of_yaml_reads_the_head_of_a_page(pages: Pages) -> None:
+    name = 'Tea: "green"\x7f\x85\u2028\ufeff # 茶🍵'
+    page = await pages.knowledge.page(BANK, await add(pages, "Tea"))
+    head = page_markdown(replace(page, name=name), notice=False).split("---\n")[1]
+    assert yaml.safe_load(head)["title"] == name
 
 
 async def test_a_refresh_never_reads_the_page_itself(pages: Pages, brain: Brain) -> None:

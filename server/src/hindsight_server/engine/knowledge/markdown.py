@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from hindsight_server.engine.mental_models.search import EMPTY
 from hindsight_server.ports.mental_models import MentalModel, PageVersion
 
 _TYPE = "type:"
+_NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 PAGE_TYPE = "knowledge-page"
 
 
@@ -43,8 +45,7 @@ def page_markdown(model: MentalModel, *, notice: bool) -> str:
         "tags": list(model.tags),
         "timestamp": written.isoformat(),
     }
-    # JSON is YAML too, and needs no other rules of quoting.
-    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in head.items()]
+    lines = [f"{name}: {_yaml(value)}" for name, value in head.items()]
     body = rendered(model.content.text) or (EMPTY if notice else "")
     return "\n".join(["---", *lines, "---", "", body]).rstrip() + "\n"
 
@@ -64,6 +65,11 @@ def link(model: MentalModel) -> str:
     """The page as a line of an index."""
     name = _one_line(model.name).replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
     return f"[{name}]({model.mental_model_id}.md)"
+
+
+def _yaml(value: object) -> str:
+    """JSON is YAML too, and needs no other rules of quoting, but for what YAML refuses or takes for an end of line."""
+    return _NOT_IN_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def _one_line(text: str) -> str:
