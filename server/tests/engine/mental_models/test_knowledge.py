@@ -13,7 +13,14 @@ from hindsight_server.adapters.text import Analyzer
 from hindsight_server.domain.errors import Conflict, InvalidInput, NotFound
 from hindsight_server.domain.tags import TagLeaf, TagsMatch
 from hindsight_server.engine.directives import DirectiveInput, Directives
-from hindsight_server.engine.knowledge import KnowledgeBase, NodeMove, SeenNode, default_page_input, page_markdown, page_type
+from hindsight_server.engine.knowledge import (
+    KnowledgeBase,
+    NodeMove,
+    SeenNode,
+    default_page_input,
+    page_markdown,
+    page_type,
+)
 from hindsight_server.engine.memories import MemoryPatch
 from hindsight_server.engine.mental_models.refresher import Refresher
 from hindsight_server.engine.mental_models.search import PageSearch
