@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
@@ -48,20 +47,6 @@ FILTERS: list[tuple[TagFilter, set[str]]] = [
 
 
 class FactContract:
-    async def test_times_that_are_outside_of_the_calendar_in_utc_are_its_first_and_last(self, store: Store) -> None:
-        ends = {
-            "one": datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))),
-            "two": datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-12))),
-        }
-        facts = tuple(
-            fact(text, chunk=index, turn=index, mentioned_at=at) for index, (text, at) in enumerate(ends.items())
-        )
-        await store.retain(write("b", document("d", *ends, facts=facts)))
-        found = {one.text: one.mentioned_at for one in (await store.list_facts("b", FactFilter(), 9, 0)).items}
-        assert found == {
-            text: of.replace(tzinfo=UTC) for text, of in zip(ends, (datetime.min, datetime.max), strict=True)
-        }
-
     async def test_facts_without_vectors_are_known_until_they_get_them(self, store: Store) -> None:
         for bank_id, state in (("c", FactState.VALID), ("b", FactState.VALID), ("b", FactState.PENDING)):
             facts = tuple(replace(fact(text, state=state), encoding=None) for text in ("one", "two"))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
 from hindsight_server.domain.errors import HindsightServerError
+from hindsight_server.ports.records import FactFilter
 from hindsight_server.ports.store import Store
-from hindsight_server.testing.store_contract.builders import NOW, appended, operation, put, write
+from hindsight_server.testing.store_contract.builders import NOW, appended, document, fact, operation, put, write
 
 Reopen = Callable[[], Awaitable[Store]]
 
@@ -74,3 +76,19 @@ class RestartContract:
         await store.close()
         with pytest.raises(HindsightServerError):
             await store.ping()
+
+    async def test_times_outside_of_the_calendar_in_utc_are_its_first_and_last(
+        self, store: Store, reopen: Reopen
+    ) -> None:
+        """Older servers kept what turns told with a zone in which it was inside."""
+        ends = {
+            "one": datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))),
+            "two": datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-12))),
+        }
+        facts = tuple(
+            fact(text, chunk=index, turn=index, mentioned_at=at) for index, (text, at) in enumerate(ends.items())
+        )
+        await store.retain(write("b", document("d", *ends, facts=facts)))
+        store = await reopen()
+        found = {one.text: one.mentioned_at for one in (await store.list_facts("b", FactFilter(), 9, 0)).items}
+        assert found == {"one": datetime.min.replace(tzinfo=UTC), "two": datetime.max.replace(tzinfo=UTC)}
