@@ -17,6 +17,7 @@ from hindsight_server.engine.reflect import MentalModelScope
 from hindsight_server.engine.retain import ItemInput
 from hindsight_server.ports.llm import ChatReply
 from hindsight_server.ports.mental_models import MentalModel
+from hindsight_server.ports.records import BankChange
 from hindsight_server.testing.scripted_model import tool_call
 
 from .conftest import BANK, Brain, Pages, cut_off, edit
@@ -115,6 +116,23 @@ async def test_an_answer_to_an_earlier_question_is_stale_and_told_as_that(pages:
     assert (await pages.get()).last_refresh_failed_at is not None
     (read,) = await pages.reader.read_mental_models(BANK, ["tea"], MentalModelScope())
     assert (read.fresh, read.question, read.text) == (False, "What does Ann drink?", PAGE)
+
+
+@pytest.mark.parametrize("where", ["model", "bank"])
+async def test_a_model_that_waits_for_ever_keeps_no_memory_from_being_forgotten(
+    pages: Pages, brain: Brain, where: str
+) -> None:
+    seconds = {"min_refresh_interval_seconds": 2**53 - 1} if where == "model" else {}
+    ids = await written(pages, brain, refresh_after_consolidation=True, **seconds)
+    if where == "bank":
+        held = BankChange(config={"mental_model_min_refresh_interval_seconds": 2**53 - 1})
+        await pages.store.save_bank(BANK, held, pages.clock.now())
+    await pages.say("Ann: I drink rooibos now.")
+    (queued,) = await pages.refreshes.consolidated(BANK)
+    assert queued.next_attempt_at is not None
+    assert queued.next_attempt_at.year > 2100
+    await pages.forget(ids[0])
+    assert "tea" not in await pages.words()
 
 
 async def test_nothing_is_refreshed_for_ever_once_all_memories_are_forgotten(pages: Pages, brain: Brain) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 from hindsight_server.adapters.sqlite.mental_model_rows import get_model, write_content, write_index
@@ -22,7 +21,7 @@ from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, moment, to_json
 from hindsight_server.domain.ids import new_id
 from hindsight_server.domain.pages.text import Section, rendered, withdrawn
-from hindsight_server.domain.pages.trigger import scope_filter
+from hindsight_server.domain.pages.trigger import free_again, scope_filter
 from hindsight_server.ports.mental_models import REFRESH, MentalModel, PageContent, PageIndex, refresh_payload
 from hindsight_server.ports.records import Operation
 
@@ -152,8 +151,8 @@ def _queue(session: BankSession, model: MentalModel) -> None:
     now = moment(session.now)
     least = model.trigger.min_refresh_interval_seconds
     if least is None:
-        least = from_json(scalar(connection, "mental_models.bank_config", (session.bank_id,))).get(_MINIMUM) or 0
-    until = None if model.last_refreshed_at is None else model.last_refreshed_at + timedelta(seconds=least)
+        least = from_json(scalar(connection, "mental_models.bank_config", (session.bank_id,))).get(_MINIMUM)
+    until = free_again(model.last_refreshed_at, least)
     asked = Operation(
         bank_id=session.bank_id,
         operation_id=new_id(),

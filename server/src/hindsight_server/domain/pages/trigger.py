@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
 from typing import Any
 
 from hindsight_server.domain.errors import InvalidInput
@@ -13,6 +14,7 @@ from hindsight_server.domain.tags import TagAnd, TagFilter, TagLeaf, TagNot, Tag
 MODES = ("full", "delta")
 BUDGETS = ("low", "mid", "high")
 _DEEPEST = 20
+_CENTURY_SECONDS = 100 * 366 * 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +122,13 @@ def scope_filter(tags: tuple[str, ...], trigger: Trigger, field: str = "trigger"
 def sources_of(tags: tuple[str, ...], trigger: Trigger) -> tuple[Any, ...]:
     """What decides which memories a page is written from; equal for two pages that use the same ones."""
     return frozenset(tags), trigger.tags_match, trigger.tag_groups, frozenset(trigger.fact_types or ())
+
+
+def free_again(refreshed_at: datetime | None, least_seconds: int | None) -> datetime | None:
+    """From when on a page may be refreshed by itself again; None for at any time. More than a century is one."""
+    if refreshed_at is None or not least_seconds:
+        return None
+    return refreshed_at + timedelta(seconds=min(least_seconds, _CENTURY_SECONDS))
 
 
 def _check(values: Mapping[str, Any], field: str) -> None:

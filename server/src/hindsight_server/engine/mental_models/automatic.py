@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from hindsight_server.domain.errors import InvalidInput, NotFound
 from hindsight_server.domain.ids import new_id
+from hindsight_server.domain.pages.trigger import free_again
 from hindsight_server.engine import config as settings
 from hindsight_server.engine.mental_models.schedule import next_time
 from hindsight_server.engine.mental_models.scope import memory_scope
@@ -99,9 +100,7 @@ class AutomaticRefreshes:
         if least is None:
             bank = await self._store.get_bank(model.bank_id)
             least = settings.resolve(bank.config)[_MINIMUM]
-        if not least or model.last_refreshed_at is None:
-            return None
-        return model.last_refreshed_at + timedelta(seconds=least)
+        return free_again(model.last_refreshed_at, least)
 
 
 def new_refresh(model: MentalModel, now: datetime, *, full: bool = False, until: datetime | None = None) -> Operation:
