@@ -182,6 +182,8 @@ def test_a_damaged_file_fails_its_operation_and_no_other(api: Api, bank: str, na
     broken, fine = (done(api, bank, one) for one in answer.body["operation_ids"])
     assert broken["status"] == "failed"
     assert name in broken["error_message"]
+    listed = api.bank("GET", bank, "/operations?status=failed").body["operations"]
+    assert [one["filename"] for one in listed] == [name]
     assert fine["status"] == "completed"
 
 

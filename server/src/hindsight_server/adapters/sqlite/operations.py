@@ -126,15 +126,12 @@ def finish_operation(connection: apsw.Connection, operation: Operation, outcome:
     """Changes nothing when it is finished already, or was claimed again: then another worker answers for it."""
     connection.execute(
         sql("operations.finish"),
-        {
-            "bank_id": operation.bank_id,
-            "operation_id": operation.operation_id,
-            "lease": operation.lease,
+        _of_ours(operation, now)
+        | {
             "status": outcome.status,
             "result": mapping_json(outcome.result),
             "error": outcome.error,
             "retry_at": to_micros(outcome.retry_at),
-            "now": micros_of(now),
         },
     )
 
@@ -142,23 +139,24 @@ def finish_operation(connection: apsw.Connection, operation: Operation, outcome:
 def note_progress(
     connection: apsw.Connection, operation: Operation, progress: Mapping[str, Any], now: datetime
 ) -> None:
-    note_result(connection, operation, {"progress": dict(progress)}, now)
+    connection.execute(sql("operations.note_progress"), _of_ours(operation, now) | {"progress": mapping_json(progress)})
 
 
 def note_result(
     connection: apsw.Connection, operation: Operation, result: Mapping[str, Any] | None, now: datetime
 ) -> None:
     """Tell what there is so far of an operation that is being done."""
-    connection.execute(
-        sql("operations.note_progress"),
-        {
-            "bank_id": operation.bank_id,
-            "operation_id": operation.operation_id,
-            "lease": operation.lease,
-            "progress": mapping_json(result),
-            "now": micros_of(now),
-        },
-    )
+    connection.execute(sql("operations.note_result"), _of_ours(operation, now) | {"result": mapping_json(result)})
+
+
+def _of_ours(operation: Operation, now: datetime) -> dict[str, str | int | None]:
+    """What a statement is given that changes an operation only while this worker does it."""
+    return {
+        "bank_id": operation.bank_id,
+        "operation_id": operation.operation_id,
+        "lease": operation.lease,
+        "now": micros_of(now),
+    }
 
 
 def renew_operation(connection: apsw.Connection, operation: Operation, now: datetime, lease_seconds: float) -> bool:

@@ -55,8 +55,14 @@ UPDATE operations SET status = 'pending', lease = NULL, leased_until = NULL
 WHERE status IN ('pending', 'processing') AND status = 'processing'
 
 -- name: note_progress
+-- Beside what the operation told before, such as the name of its file.
 UPDATE operations
-SET result = :progress, updated_at = :now
+SET result = json_set(ifnull(result, '{}'), '$.progress', json(:progress)), updated_at = :now
+WHERE bank_id = :bank_id AND operation_id = :operation_id AND status = 'processing' AND lease = :lease
+
+-- name: note_result
+UPDATE operations
+SET result = :result, updated_at = :now
 WHERE bank_id = :bank_id AND operation_id = :operation_id AND status = 'processing' AND lease = :lease
 
 -- name: renew
