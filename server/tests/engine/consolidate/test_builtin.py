@@ -96,6 +96,34 @@ async def test_nothing_is_written_of_an_older_fact_that_changes_meanwhile(world:
     assert "Oslo" not in "".join(await world.texts("b"))
 
 
+@pytest.mark.parametrize(
+    ("said", "before", "now"),
+    [
+        ("My email is {}.", "ann.lee@old.example.org", "ann.lee@new.example.org"),
+        ("My phone number is {}", "+47 22.33.44", "+47 22.33.55"),
+        ("I live in {}. I like it.", "St. Louis", "Oslo"),
+        ("I live in {} now", "Washington D.C.", "Oslo"),
+        ("I work for {} since May.", "Marks and Spencer", "Johnson & Johnson"),
+        ("My address is {}, and that is far.", "12 St. Mary's Road, Leeds", "Flat 3, 7 High Street"),
+    ],
+)
+async def test_a_value_is_told_whole(world: World, said: str, before: str, now: str) -> None:
+    await world.retain("b", "Ann: " + said.format(before), timestamp="2023-03-01T10:00:00Z")
+    await world.retain("b", "Ann: " + said.format(now), timestamp="2024-03-01T10:00:00Z")
+    await world.run("b")
+    (text,) = await world.texts("b")
+    assert text.startswith("Ann ")
+    assert f"{now} (since 2024-03-01; before that {before})." in text
+
+
+@pytest.mark.parametrize("unsure", ["I live in Block C. It is cold.", "My email is " + "a." * 2000])
+async def test_a_value_whose_end_nobody_knows_is_none(world: World, unsure: str) -> None:
+    await world.retain("b", "Ann: I live in Oslo.", "Ann: My email is ann@x.example.", timestamp="2023-03-01T10:00:00Z")
+    await world.retain("b", f"Ann: {unsure}", timestamp="2024-03-01T10:00:00Z")
+    await world.run("b")
+    assert await world.texts("b") == []
+
+
 async def test_chinese_values_too(world: World) -> None:
     await world.retain("b", "小李：我住在上海。", timestamp="2023-03-01T10:00:00Z")
     await world.retain("b", "小李：我现在住在杭州。", timestamp="2024-05-07T10:00:00Z")

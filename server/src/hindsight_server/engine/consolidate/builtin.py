@@ -27,8 +27,20 @@ from hindsight_server.ports.store import Store
 
 _MOST_READ = 50  # facts that hold the same words, the newest
 _FEWEST_WORDS = 4  # of a repeat that is worth keeping
-_END = r"(?=\s*(?:[.!;,。！；，]|$|\b(?:now|currently|these days|since|with|and|but|because|for)\b))"
-_VALUE = r"(?P<value>[^.!?;,。！？；，\n]{1,60}?)"
+_SHORT = r"\b(?:St|Mt|Ft|Dr|Sr|Jr|Mr|Ms)"
+# A dot within a value: of an address on the web, a number, "St. Louis", "D.C. now". After one letter and before a
+# capital ("Block C. It is cold.") nobody can tell whether the sentence ends.
+# What is asked of it is asked before it, in one go: alternatives that match the same dot double the work at each dot.
+_DOT = rf"(?-i:(?=\.[a-z0-9]|(?<={_SHORT})\.\s|(?<=\b[A-Za-z])\.(?:[A-Za-z]\.|\s+[a-z]))\.)"
+_STOP = rf"(?-i:(?<!{_SHORT})(?<!\b[A-Za-z])\.(?=\s|$)|\.\s*$)"
+_GOES_ON = r"\b(?:now|currently|these days|since|with|and|but|because|for)\b"
+_END = rf"(?=\s*(?:[!;,。！；，]|{_STOP}|$|{_GOES_ON}))"
+_VALUE = rf"(?P<value>(?:[^.!?;,。！？；，\n]|{_DOT}){{1,60}}?)"
+# Firms are called "Marks and Spencer", and an address has its town behind a comma.
+_FIRM_END = rf"(?=\s*(?:[!;,。！；，]|{_STOP}|$|(?!and\s+(?-i:[A-HJ-Z]|I[a-z])){_GOES_ON}))"
+_TOWN = r"(?-i:,(?=\s*[A-Z0-9]))"
+_ADDRESS = rf"(?P<value>(?:[^.!?;,。！？；，\n]|{_DOT}|{_TOWN}){{1,90}}?)"
+_ADDRESS_END = rf"(?=\s*(?:[!;。！；，]|(?!{_TOWN}),|{_STOP}|$|{_GOES_ON}))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +52,17 @@ class _Pattern:
     told: str
 
 
-def _english(key: str, said: str, told: str) -> _Pattern:
-    return _Pattern(key, re.compile(rf"^{said}\s+{_VALUE}{_END}", re.IGNORECASE), told)
+def _english(key: str, said: str, told: str, value: str = _VALUE, end: str = _END) -> _Pattern:
+    return _Pattern(key, re.compile(rf"^{said}\s+{value}{end}", re.IGNORECASE), told)
 
 
 _NOW = r"(?:now\s+|currently\s+)?"
 _PATTERNS = (
     _english("live", rf"I\s+{_NOW}live\s+in", "lives in {}"),
-    _english("work", rf"I\s+{_NOW}work\s+(?:at|for)", "works at {}"),
+    _english("work", rf"I\s+{_NOW}work\s+(?:at|for)", "works at {}", end=_FIRM_END),
     _english("email", r"my\s+(?:new\s+)?email(?:\s+address)?\s+is", "has the email address {}"),
     _english("phone", r"my\s+(?:new\s+)?phone(?:\s+number)?\s+is", "has the phone number {}"),
-    _english("address", r"my\s+(?:new\s+)?address\s+is", "has the address {}"),
+    _english("address", r"my\s+(?:new\s+)?address\s+is", "has the address {}", _ADDRESS, _ADDRESS_END),
     _english("title", r"my\s+(?:new\s+)?job\s+title\s+is", "has the job title {}"),
     _Pattern("住在", re.compile(r"^我(?:现在)?住在(?P<value>[^，。！？；,.\n]{1,30})"), "住在{}"),
     _Pattern("邮箱", re.compile(r"^我的(?:新)?邮箱(?:地址)?是(?P<value>[^，。！？；,\s]{1,60})"), "邮箱是{}"),
