@@ -351,19 +351,21 @@ async def test_a_job_cancelled_and_queued_again_is_left_by_the_worker_that_was_a
     assert (done.status, done.attempts) == ("completed", 1)
 
 
+@pytest.mark.parametrize("waits", [2, 9])
 async def test_tries_that_only_wait_do_not_count_and_a_job_queued_anew_begins_anew(
-    engine: Engine, runner: JobRunner, work: Work
+    engine: Engine, runner: JobRunner, work: Work, waits: int
 ) -> None:
-    work.failures = [JobWaits(result={"n": n}, seconds=60) for n in range(9)] + [ValueError("broken") for _ in range(6)]
+    work.failures = [JobWaits(result={"n": n}, seconds=60) for n in range(waits)]
+    work.failures += [ValueError("broken") for _ in range(6)]
     await add(engine)
     seen = []
-    for _ in range(12):
+    for _ in range(waits + 3):
         assert await runner.run_until_idle() == 1
         found = await engine.store.get_operation("b", "job")
         assert found is not None
         seen.append((found.status, (found.result or {}).get("waited")))
         engine.clock.forward(100_000)
-    assert seen[8:] == [("pending", 9), ("pending", 9), ("pending", 9), ("failed", 9)]
+    assert seen[waits - 1 :] == [("pending", waits)] * 3 + [("failed", waits)]
     assert await engine.store.requeue_operation("b", "job", engine.clock.now())
     for expected in ("pending", "pending", "failed"):
         assert await runner.run_until_idle() == 1

@@ -50,7 +50,8 @@ class JobWaits(HindsightServerError):
 
 
 WAITED = "waited"
-"""The key of a job's result for how many of its tries did nothing but wait. A job that goes on keeps it."""
+"""The key of a job's result for how many of its tries did nothing but wait. A job that goes on keeps it; the store
+takes it out when a job is queued again, as it begins to count anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,9 +286,7 @@ class JobRunner:
 
 def _tries(job: Operation) -> int:
     """The tries of a job without those that only waited."""
-    waited = int((job.result or {}).get(WAITED, 0))
-    # Put into the queue anew, a job begins to count anew.
-    return job.attempts - waited if job.attempts > waited else job.attempts
+    return job.attempts - int((job.result or {}).get(WAITED, 0))
 
 
 async def _ended(*tasks: asyncio.Task[None]) -> None:

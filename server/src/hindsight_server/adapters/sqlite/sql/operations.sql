@@ -80,8 +80,10 @@ WHERE bank_id = :bank_id AND operation_id = :operation_id AND status IN ('pendin
     AND lease IS :lease
 
 -- name: requeue
+-- All its tries are before it again, of which none has only `waited`.
 UPDATE operations
-SET status = 'pending', attempts = 0, updated_at = :now, completed_at = NULL, next_attempt_at = NULL, error = NULL
+SET status = 'pending', attempts = 0, updated_at = :now, completed_at = NULL, next_attempt_at = NULL, error = NULL,
+    result = json_remove(result, '$.waited')
 WHERE bank_id = :bank_id AND operation_id = :operation_id
     AND (status IN ('failed', 'cancelled') OR status = 'pending' AND next_attempt_at IS NOT NULL)
     -- What was retained with it is deleted, and so is what it was to do.
