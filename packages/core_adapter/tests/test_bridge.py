@@ -82,6 +82,26 @@ def test_works_after_fork_in_child_and_parent(server: FakeHindsight) -> None:
     assert server.texts("b") == ["before", "child", "parent"]
 
 
+def test_a_child_does_not_find_locked_what_the_loop_had_locked(server: FakeHindsight) -> None:
+    code = """
+    import threading, time
+    library, locked = threading.Lock(), threading.Event()
+    async def step():
+        with library:
+            locked.set()
+            time.sleep(0.2)
+    step_done = get_bridge().submit(step)
+    locked.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if library.acquire(timeout=5) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    step_done.result(timeout=5)
+    assert memory.retain('parent').items == 1
+    """
+    assert_clean(run_script(code, server.url))
+
+
 def test_works_under_uvloop_and_on_several_loops(server: FakeHindsight) -> None:
     code = """
     import asyncio, uvloop
@@ -156,6 +176,20 @@ async def test_cancelling_the_caller_cancels_the_work() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     await asyncio.wait_for(ended.wait(), 5)
+
+
+def test_a_client_that_is_closed_often_leaves_nothing_behind(server: FakeHindsight) -> None:
+    code = """
+    import weakref
+    memory.retain('x')
+    memory.close()
+    before = len(weakref.finalize._registry)
+    for _ in range(5):
+        memory.retain('x')
+        memory.close()
+    assert len(weakref.finalize._registry) == before
+    """
+    assert_clean(run_script(code, server.url))
 
 
 def test_clients_that_are_dropped_are_closed_and_forgotten(server: FakeHindsight) -> None:

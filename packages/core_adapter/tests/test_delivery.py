@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
 import textwrap
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +168,37 @@ def test_many_threads_lose_nothing(server: FakeHindsight) -> None:
         assert [text for text in texts if text.startswith(f"{number}.")] == [f"{number}.{n}" for n in range(10)]
 
 
+async def test_who_no_longer_waits_takes_no_write_back(server: FakeHindsight) -> None:
+    memory = memory_at(server)
+    server.delay("retain", 0.3)
+    ticket = await memory.aretain_in_background("x")
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(asyncio.wrap_future(ticket), 0.05)
+    assert not ticket.cancel()
+    assert await memory.aflush(0.01) == 1, "it still waits"
+    assert await memory.aflush() == 0
+    assert ticket.result(0).items == 1
+    assert server.texts("b") == ["x"]
+
+
+def test_a_client_that_cancels_itself_does_not_end_its_document() -> None:
+    stored = []
+
+    class Client:
+        async def aretain(self, content: str, **_: Any) -> None:
+            if content == "bad":
+                raise asyncio.CancelledError
+            stored.append(content)
+
+    memory = open_memory(PACKAGE, MemoryOptions(bank_id="b", retain_async=True), client=Client())
+    bad = memory.retain_in_background("bad", document_id="d", append=True)
+    memory.retain_in_background("good", document_id="d", append=True)
+    assert memory.flush(5) == 0
+    assert stored == ["good"]
+    with pytest.raises(OperationError, match="CancelledError"):
+        bad.result(0)
+
+
 @pytest.mark.parametrize("bad", [{"max_items": 0}, {"put_seconds": -1}, {"first_pause": 5, "longest_pause": 1}])
 def test_options_are_checked(bad: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match="delivery"):
@@ -241,6 +274,22 @@ def test_a_spool_gives_back_the_words_that_it_took(tmp_path: Path, content: str)
     spool.put([call])
     assert spool.take() == [call]
     assert spool.take() == []
+
+
+def test_a_damaged_spool_gives_back_what_is_whole(
+    server: FakeHindsight, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "spool.jsonl"
+    call = RetainCall(bank_id="b", content="before", document_id="d", operation_id="o")
+    Spool(path).put([call])
+    whole = path.read_bytes()
+    path.write_bytes(whole + b"\xff\xfe\n" + whole[:20])  # a disk that was full
+    Spool(path).put([replace(call, content="after", operation_id="p", document_id="e")])
+    memory = memory_at(server, spool_path=path)
+    assert memory.answer("retain", "new").startswith("Memory accepted")
+    assert memory.flush() == 0
+    assert sorted(server.texts("b")) == ["after", "before", "new"]
+    assert caplog.text.count("cannot be read and is left out") == 2
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -137,6 +137,7 @@ class TestRetries:
             (email.utils.format_datetime(now - timedelta(seconds=7), usegmt=True), 0.0),
             ("soon", None),
             ("inf", None),
+            ("Mon, 01 Jan 2024 00:00:00 +99999999999999999999", None),
             (None, None),
         ):
             error: Any = Exception()

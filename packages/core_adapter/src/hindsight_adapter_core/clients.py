@@ -317,19 +317,29 @@ def _loaded_client_module() -> Any:
     return module if isinstance(getattr(module, "Hindsight", None), type) else None
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Sibling:
+    """A client's twin, the loop that it lives on, and what closes it when the client is no longer used."""
+
+    bridge: Bridge
+    twin: Any
+    last_use: weakref.finalize[..., Any]
+
+
 #: Touched on the bridge's loop only, so without a lock: a fork would leave it locked in the child for ever.
-_siblings: weakref.WeakKeyDictionary[Any, tuple[Bridge, Any]] = weakref.WeakKeyDictionary()
+_siblings: weakref.WeakKeyDictionary[Any, _Sibling] = weakref.WeakKeyDictionary()
 
 
 def _sibling(client: Any, bridge: Bridge, *, keep_timeout: bool) -> Any:
     found = _siblings.get(client)
-    if found is not None and found[0] is bridge:
-        return found[1]
+    if found is not None and found.bridge is bridge:
+        return found.twin
     twin = _build_sibling(client)
     if not keep_timeout:
         twin._timeout = _NO_TIMEOUT
-    _siblings[client] = (bridge, twin)
-    weakref.finalize(client, _close_later, bridge, twin).atexit = False
+    last_use = weakref.finalize(client, _close_later, bridge, twin)
+    last_use.atexit = False
+    _siblings[client] = _Sibling(bridge=bridge, twin=twin, last_use=last_use)
     bridge.on_close(twin, twin.aclose)
     return twin
 
@@ -361,6 +371,8 @@ def _close_later(bridge: Bridge, twin: Any) -> None:
 
 async def _close_sibling(client: Any) -> None:
     found = _siblings.pop(client, None)
-    if found is not None and found[0] is get_bridge():
-        found[0].off_close(found[1])
-        await found[1].aclose()
+    if found is not None and found.bridge is get_bridge():
+        # Else each opening of a client that lives long would leave one behind.
+        found.last_use.detach()
+        found.bridge.off_close(found.twin)
+        await found.twin.aclose()

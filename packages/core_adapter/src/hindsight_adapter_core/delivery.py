@@ -133,7 +133,7 @@ class Delivery:
     # -- taking ------------------------------------------------------------------------------------------------
 
     def put(self, call: RetainCall) -> Ticket:
-        """Queue a write; returns its ticket, a future of the outcome, which nobody needs to wait for.
+        """Queue a write; returns its ticket, a future of the outcome, which nobody needs to wait for or can cancel.
 
         Raises:
             DeliveryFullError: there was no room within ``put_seconds``; the write was not taken.
@@ -176,6 +176,8 @@ class Delivery:
 
     def _enqueue(self, call: RetainCall) -> Ticket:
         waiting = _Waiting(call, concurrent.futures.Future())
+        # Who stops waiting for a ticket (asyncio.wait_for cancels it) takes no write back: from here on, it can't be.
+        waiting.ticket.set_running_or_notify_cancel()
         key = (call.bank_id, call.document_id)
         self._waiting += 1
         lane = self._lanes.get(key)
@@ -225,7 +227,10 @@ class Delivery:
                 return False
             self._drop(waiting, error)
             return True
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise  # the process ends
             # A bug of ours or of the client's: the lane must go on, and whoever waits must hear of it.
             self._logger.exception("a background memory write failed unexpectedly")
             self._drop(
@@ -233,8 +238,7 @@ class Delivery:
             )
             return True
         self._delivered += 1
-        if not waiting.ticket.done():
-            waiting.ticket.set_result(outcome)
+        waiting.ticket.set_result(outcome)
         return True
 
     def _passes(self, error: HindsightError, tries: int) -> bool:
@@ -245,8 +249,7 @@ class Delivery:
     def _drop(self, waiting: _Waiting, error: HindsightError) -> None:
         self._dropped += 1
         self._logger.error("%s (document %r, dropped from the background queue)", error, waiting.call.document_id)
-        if not waiting.ticket.done():
-            waiting.ticket.set_exception(error)
+        waiting.ticket.set_exception(error)
         if self.options.on_failure is not None:
             try:
                 self.options.on_failure(waiting.call.document_id, error)

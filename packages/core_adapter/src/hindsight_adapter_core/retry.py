@@ -79,7 +79,7 @@ def retry_after_seconds(error: Exception, *, now: datetime | None = None) -> flo
     except ValueError:
         try:
             moment = parsedate_to_datetime(str(raw))
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)

@@ -35,6 +35,9 @@ class Spool:
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         # In ASCII: Unicode has more line ends than JSON escapes, and halves of characters that no file can hold.
         with os.fdopen(descriptor, "a", encoding="ascii") as file:
+            if file.tell():
+                # What is there may end within a line, if a disk was full.
+                file.write("\n")
             file.writelines(json.dumps(asdict(call)) + "\n" for call in calls)
             file.flush()
             os.fsync(file.fileno())
@@ -42,7 +45,7 @@ class Spool:
     def take(self) -> list[RetainCall]:
         """The writes in the file, which is removed. A line that cannot be read is left out with a warning."""
         try:
-            lines = self.path.read_text(encoding="utf-8").splitlines()
+            lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
             self.path.unlink()
         except FileNotFoundError:
             return []
@@ -50,7 +53,7 @@ class Spool:
             logger.warning("cannot take over the undelivered memory writes in %s: %s", self.path, error)
             return []
         calls = []
-        for line in lines:
+        for line in filter(None, lines):
             try:
                 data = json.loads(line)
                 calls.append(RetainCall(**{**data, "tags": tuple(data["tags"])}))
