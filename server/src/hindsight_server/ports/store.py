@@ -237,7 +237,7 @@ class Store(
     async def requeue_operation(self, bank_id: str, operation_id: str, now: datetime) -> bool:
         """Make a failed or cancelled operation, or one that waits for its next try, pending at once.
 
-        It has all its tries again: `attempts` is 0, and ``waited`` is taken out of its result. False in any other state.
+        It has all its tries again: `attempts` is 0, and ``waited`` leaves its result. False in any other state.
         """
         ...
 
