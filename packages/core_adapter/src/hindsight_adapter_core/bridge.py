@@ -5,9 +5,10 @@ therefore run on this loop, whether the caller is plain sync code, a thread, a c
 uvloop) or code inside a running loop. A sync caller blocks its own thread only; an async caller awaits and its loop
 goes on. The caller's context variables travel with the call.
 
-After ``fork`` the child forgets the parent's loop (closing it would disturb the parent's sockets) and starts its own
-at its first call. At exit, background writes get :data:`DRAIN_SECONDS` to finish, then registered closers run on
-the loop, and the loop ends.
+A ``fork`` waits for the loop to come to rest, so that no lock of a library is left locked in the child for ever. The
+child forgets the parent's loop (closing it would disturb the parent's sockets) and starts its own at its first call.
+At exit, background writes get :data:`DRAIN_SECONDS` to finish, then registered closers run on the loop, and the loop
+ends.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ logger = logging.getLogger(__name__)
 DRAIN_SECONDS = 10.0
 #: How long the end of the process waits for clients to close.
 _CLOSE_SECONDS = 5.0
+#: How long a fork waits for the step that the loop is in.
+_REST_SECONDS = 1.0
 
 
 class Bridge:
@@ -135,6 +138,23 @@ class Bridge:
         with self._lock:
             self._drainers.pop(owner, None)
 
+    def rest(self) -> Callable[[], None]:
+        """Hold the loop between two of its steps, waiting :data:`_REST_SECONDS` at most; returns what lets it go on."""
+        resting, ended = threading.Event(), threading.Event()
+
+        def rest() -> None:
+            resting.set()
+            ended.wait()
+
+        if threading.current_thread() is not self._thread:
+            try:
+                self._loop.call_soon_threadsafe(rest)
+            except RuntimeError:  # the loop is closed
+                return ended.set
+            if self._thread.is_alive():
+                resting.wait(_REST_SECONDS)
+        return ended.set
+
     def drain(self, timeout: float = DRAIN_SECONDS) -> int:
         """Wait for background work, at most ``timeout`` seconds; returns how many pieces are still unfinished."""
         with self._lock:
@@ -184,6 +204,7 @@ class Bridge:
 _bridge: Bridge | None = None
 _bridge_lock = threading.Lock()
 _hooks_installed = False
+_forking: dict[int, Callable[[], None]] = {}  # by thread, what lets the loop go on
 
 
 def get_bridge() -> Bridge:
@@ -210,6 +231,7 @@ def _install_hooks() -> None:
     if register is not None:
         register(_drain_at_exit)
     if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_rest_before_fork, after_in_parent=_go_on_after_fork)
         os.register_at_fork(after_in_child=_abandon_after_fork)
 
 
@@ -223,6 +245,18 @@ def _close_at_exit() -> None:
         started = time.monotonic()
         _bridge.close()
         logger.debug("memory bridge closed in %.3f s", time.monotonic() - started)
+
+
+def _rest_before_fork() -> None:
+    """What the loop's thread locks within OpenSSL or pydantic, a child forked at that moment would find locked."""
+    if _bridge is not None and _bridge.process_id == os.getpid():
+        _forking[threading.get_ident()] = _bridge.rest()
+
+
+def _go_on_after_fork() -> None:
+    go_on = _forking.pop(threading.get_ident(), None)
+    if go_on is not None:
+        go_on()
 
 
 def _abandon_after_fork() -> None:
