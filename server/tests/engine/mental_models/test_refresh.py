@@ -9,6 +9,7 @@ import pytest
 
 from hindsight_server.domain import fuzzy_tags
 from hindsight_server.domain.errors import Conflict, InvalidInput, ModelRefused, ModelUnavailable, NotFound
+from hindsight_server.engine.memories import MemoryPatch
 from hindsight_server.engine.mental_models.automatic import AutomaticRefreshes
 from hindsight_server.engine.mental_models.models import MentalModels
 from hindsight_server.engine.mental_models.refresher import Refresher
@@ -216,6 +217,20 @@ async def test_a_page_that_is_written_while_its_scope_is_looked_at_does_not_stay
     monkeypatch.setattr(MentalModels, "_stays_within", written_meanwhile)
     await pages.models.update(BANK, "tea", MentalModelPatch(tags=("user:ann",)))
     assert await pages.words() == ""
+
+
+@pytest.mark.parametrize(
+    "edited", [MemoryPatch(fact_type="experience"), MemoryPatch(occurred_start="2024-05-01"), MemoryPatch(context="x")]
+)
+async def test_an_edit_of_more_than_words_takes_out_what_rests_on_them(
+    pages: Pages, brain: Brain, edited: MemoryPatch
+) -> None:
+    tea, oslo = await written(pages, brain, fact_types=["world"])
+    await pages.engine.memories.update(BANK, tea, edited)
+    assert await pages.words() == "# Place\n\nAnn lives in Oslo."
+    assert (await pages.models.get(BANK, "tea")).is_stale
+    await pages.engine.memories.update(BANK, oslo, MemoryPatch(tags=("x",)))
+    assert "Oslo" in await pages.words(), "whose scope it stays in"
 
 
 async def test_a_response_schema_is_answered_beside_the_page(pages: Pages, brain: Brain) -> None:

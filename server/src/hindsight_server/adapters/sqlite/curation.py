@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import apsw
@@ -95,7 +95,8 @@ def update_fact(connection: apsw.Connection, bank_id: str, fact_id: str, change:
         raise no_fact(bank_id, fact_id)
     seq, state, flags, mentioned_at, created_at = row
     before, after = FactState(state), change.state or FactState(state)
-    if change.text is not None or after is FactState.INVALIDATED:
+    if after is FactState.INVALIDATED or _edits(replace(change, tags=None)):
+        # Its dates, its kind and its names are told by pages too.
         note_withdrawn(session, [seq], edited=True)
     elif change.tags is not None:
         note_retagged(session, [seq], change.tags)
