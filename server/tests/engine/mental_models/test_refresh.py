@@ -250,6 +250,20 @@ async def test_a_response_schema_is_answered_beside_the_page(pages: Pages, brain
     assert await pages.words() == before
 
 
+async def test_another_schema_is_answered_without_news(pages: Pages, brain: Brain) -> None:
+    await written(pages, brain)
+    asked = len(brain.asked)
+    for name in ("drink", "cup"):
+        schema = {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
+        await pages.models.update(BANK, "tea", MentalModelPatch(trigger={"response_schema": schema}))
+        brain.structured = {name: "tea"}
+        assert await pages.outcome() == ("content_unchanged", None)
+        assert (await pages.get()).content.structured_output == {name: "tea"}
+    assert len(brain.asked) == asked + 2
+    assert await pages.outcome() == ("content_preserved_no_new_facts", None)
+    assert (await pages.words(), await pages.models.history(BANK, "tea")) == (PAGE, [])
+
+
 # --- what must never overwrite -----------------------------------------------------------------------------------
 
 BAD_ANSWERS: dict[str, Any] = {

@@ -15,6 +15,7 @@ from hindsight_server.domain.model import Fact
 from hindsight_server.domain.pages.text import Section, attributed, cited, parsed, rendered
 from hindsight_server.engine.indexing import Indexer
 from hindsight_server.engine.language import CallAbout, LanguageModel
+from hindsight_server.engine.language.checking import problems
 from hindsight_server.engine.language.prompts import data_block, prompt
 from hindsight_server.engine.mental_models import types as kinds
 from hindsight_server.engine.mental_models.delta import ask_for_edits, trustworthy
@@ -180,10 +181,13 @@ class Refresher:
             run.warnings.append(f"{len(found) - len(facts)} new memories that give orders were left out.")
         run.retrieved = Counter(fact.fact_type.value for fact in facts)
         run.candidate = rendered(content.text)
+        about = CallAbout(bank_id=model.bank_id, purpose=_PURPOSE, operation_id=operation_id, scope="page_edits")
         if not facts or self._model is None:
             run.outcome = kinds.NOTHING_NEW
+            if _lacks_structure(model):
+                run.outcome = kinds.UNCHANGED
+                await self._structure(run, content, about)
             return
-        about = CallAbout(bank_id=model.bank_id, purpose=_PURPOSE, operation_id=operation_id, scope="page_edits")
         try:
             done, run.usage = await ask_for_edits(self._model, self._analyzer, model, facts, about)
         except ModelUnavailable:
@@ -209,7 +213,7 @@ class Refresher:
             seen_ids=tuple(dict.fromkeys([*content.seen_ids, *(fact.fact_id for fact in seen)])),
             trace=None,
         )
-        if model.trigger.response_schema is not None and done.applied:
+        if _lacks_structure(model) or (model.trigger.response_schema is not None and done.applied):
             await self._structure(run, run.content, about)
 
     async def _news(self, run: Refreshing) -> list[Fact]:
@@ -296,6 +300,12 @@ class Refresher:
 
     def _terms(self, section: Section) -> set[str]:
         return set(self._analyzer.index_terms(f"{section.heading}\n{section.text}"))
+
+
+def _lacks_structure(model: MentalModel) -> bool:
+    """Whether the trigger's schema came, or changed, after the page was answered by it."""
+    schema, held = model.trigger.response_schema, model.content.structured_output
+    return schema is not None and (held is None or bool(problems(schema, held)))
 
 
 def _search_options(model: MentalModel) -> dict[str, Any]:
