@@ -133,6 +133,22 @@ def test_words_are_taken_away_only_when_a_memory_says_that_something_ended() -> 
         assert done.skipped[0]["reason"] == "no memory that it cites says that something ended or changed"
 
 
+def test_words_are_not_taken_away_piece_by_piece() -> None:
+    still = EditRules(proofs=[Proof(fact_id="f", words="Ann likes oak tables.")], tokens=len, max_tokens=10_000)
+    page = parsed("# Likes\n\nAnn likes oak tables, maple chairs, birch shelves and walnut beds.")
+    shorter = [
+        "Ann likes oak tables, maple chairs and birch shelves.",
+        "Ann likes oak tables.",
+        "Ann likes oak.",
+    ]
+    edits = [{"kind": "replace_section", "section_id": "s1", "text": text, "facts": [1]} for text in shorter]
+    done = edited(page, edits, still)
+    assert done.page.sections[0].text == shorter[0]
+    assert [one["reason"] for one in done.skipped] == [
+        "no memory that it cites says that something ended or changed"
+    ] * 2
+
+
 def test_no_edits_together_take_more_than_half_of_a_page_away() -> None:
     gone = [{"kind": "remove_section", "section_id": one, "facts": [2]} for one in ("s2", "s1")]
     done = edited(PAGE, gone, rules())

@@ -104,7 +104,7 @@ def edited(page: PageText, edits: Sequence[Any], rules: EditRules) -> Edited:
         try:
             if shown.get("kind") == "remove_section" and may_remove < 1:
                 raise _Refused("it would remove more than half of the page; a full refresh may do that")
-            changed = _changed(done.page, edit, rules)
+            changed = _changed(done.page, edit, rules, page)
         except _Refused as refusal:
             done.skipped.append({**shown, "reason": str(refusal)})
             continue
@@ -116,7 +116,7 @@ def edited(page: PageText, edits: Sequence[Any], rules: EditRules) -> Edited:
     return done
 
 
-def _changed(page: PageText, edit: Any, rules: EditRules) -> PageText:
+def _changed(page: PageText, edit: Any, rules: EditRules, begun: PageText) -> PageText:
     if not isinstance(edit, Mapping):
         raise _Refused("it is no object")
     kind = edit.get("kind")
@@ -129,7 +129,7 @@ def _changed(page: PageText, edit: Any, rules: EditRules) -> PageText:
         section = page.section(str(edit.get("section_id")))
         if section is None:
             raise _Refused("there is no section of that id")
-        changed = _on_section(page, section, edit, proofs)
+        changed = _on_section(page, section, edit, proofs, begun.section(section.section_id) or section)
     if rules.tokens(rendered(changed)) > max(rules.max_tokens, rules.tokens(rendered(page))):
         raise _Refused("the page would be longer than its max_tokens")
     return changed
@@ -156,7 +156,10 @@ def _added(page: PageText, edit: Mapping[str, Any], proofs: list[Proof]) -> Page
     return page.added(made, at)
 
 
-def _on_section(page: PageText, section: Section, edit: Mapping[str, Any], proofs: list[Proof]) -> PageText:
+def _on_section(
+    page: PageText, section: Section, edit: Mapping[str, Any], proofs: list[Proof], begun: Section
+) -> PageText:
+    """`begun` is the section before all edits: several of them take away no more than one may."""
     kind = edit["kind"]
     if kind == "remove_section":
         _check_related(f"{section.heading}\n{section.text}", proofs)
@@ -176,7 +179,7 @@ def _on_section(page: PageText, section: Section, edit: Mapping[str, Any], proof
     if not text:
         raise _Refused("the words are empty; remove_section takes a section away")
     _check_grounds(text, proofs, before)
-    if kind == "replace_section" and _share_kept(section.text, text) < _LEAST_KEPT:
+    if kind == "replace_section" and _share_kept(begun.text, text) < _LEAST_KEPT:
         _check_ends(proofs)
     if kind == "append":
         text = settled(f"{section.text}\n\n{text}")
