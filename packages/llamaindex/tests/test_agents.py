@@ -12,6 +12,7 @@ from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Context
 from llamaindex_scripted import ScriptedLLM, calling, react
 
+from hindsight_adapter_core import DeliveryOptions
 from hindsight_adapter_core.testing import FakeHindsight
 from hindsight_llamaindex import HindsightMemory, create_hindsight_tools
 
@@ -242,7 +243,9 @@ async def test_a_new_conversation_starts_empty_and_recalls_the_earlier_one(serve
 @pytest.mark.feature("L10")
 @pytest.mark.parametrize("kind", ["react", "function"])
 async def test_the_agent_answers_while_the_service_is_down(kind: str, caplog: pytest.LogCaptureFixture) -> None:
-    memory = HindsightMemory.from_url("http://127.0.0.1:9", "ada")
+    with FakeHindsight() as server:
+        gone = server.url
+    memory = HindsightMemory.from_url(gone, "ada", delivery=DeliveryOptions(first_pause=0.05, longest_pause=0.1))
     llm = ScriptedLLM(react("still here") if kind == "react" else "still here")
     response = await agent_of(kind, llm).run("Hello?", memory=memory)
     assert "still here" in str(response)
@@ -250,6 +253,9 @@ async def test_the_agent_answers_while_the_service_is_down(kind: str, caplog: py
     assert "Failed to store memory" in caplog.text
     assert caplog.text.count("Failed to search memory") == 1, "a failed search is not repeated in the same turn"
     assert len(memory.get_all()) == 2
+    with FakeHindsight(port=int(gone.rpartition(":")[2])) as back:
+        assert await memory.aflush() == 0
+        assert back.texts("ada") == ["Hello?", "still here"]
 
 
 @pytest.mark.feature("L11")

@@ -319,7 +319,12 @@ async def test_failures_are_logged_and_never_raised(
     server: FakeHindsight, face: Face, trouble: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, logger="hindsight_llamaindex")
-    memory = HindsightMemory(bank_id="ada", hindsight_api_url=server.url, deadlines=Deadlines(retain=0.2, recall=0.2))
+    memory = HindsightMemory(
+        bank_id="ada",
+        hindsight_api_url=server.url,
+        deadlines=Deadlines(retain=0.2, recall=0.2),
+        delivery=DeliveryOptions(first_pause=0.05, longest_pause=0.1),
+    )
     for operation in ("retain", "recall"):
         if trouble == "error":
             server.fail(operation, status=500, times=4)
@@ -331,6 +336,8 @@ async def test_failures_are_logged_and_never_raised(
     assert [message.content for message in await face(memory, "get")] == [QUESTION]
     assert "Failed to store memory: " in caplog.text
     assert "Failed to search memory: " in caplog.text
+    assert await memory.aflush() == 0
+    assert server.texts("ada") == [QUESTION]
 
 
 @pytest.mark.feature("L10")

@@ -11,6 +11,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..bridge import get_bridge
+from ..delivery import DeliveryOptions
 from ..settings import Deadlines
 from .agent_contract import Reply, ToolCalls
 from .fake_server import FakeHindsight
@@ -48,7 +50,7 @@ class TaskContract:
 
         Args:
             replies: texts, and calls of the tool ``check``.
-            **options: ``bank_id``, ``hindsight_api_url`` and maybe ``deadlines``, for task memory.
+            **options: ``bank_id``, ``hindsight_api_url`` and maybe ``deadlines`` and ``delivery``, for task memory.
         """
         raise NotImplementedError
 
@@ -105,10 +107,19 @@ class TaskContract:
             assert len({item["document_id"] for item in server.items(_BANK)}) == 1
             assert [kind for kind, _ in self.events(server)].count("summary") == 1
 
-    def test_the_service_is_down(self) -> None:
+    def test_the_service_is_down_and_comes_back(self) -> None:
         with FakeHindsight() as server:
             gone = server.url
-        short = Deadlines(retain=0.3, recall=0.3)
-        agent = self.agent((ToolCalls(("flask",)), "Done."), bank_id=_BANK, hindsight_api_url=gone, deadlines=short)
-        assert asyncio.run(agent.ask("Deploy flask v2.3, please.", "ann", None)) == "Done."
+        agent = self.agent(
+            (ToolCalls(("flask",)), "Port 8001 is free for flask."),
+            bank_id=_BANK,
+            hindsight_api_url=gone,
+            deadlines=Deadlines(retain=0.3, recall=0.3),
+            delivery=DeliveryOptions(first_pause=0.05, longest_pause=0.1),
+        )
+        said = asyncio.run(agent.ask("Deploy flask v2.3, please.", "ann", None))
+        assert said == "Port 8001 is free for flask."
         assert len(agent.requests()) == 2
+        with FakeHindsight(port=int(gone.rpartition(":")[2])) as back:
+            assert get_bridge().drain() == 0, "what waited was delivered"
+            assert [kind for kind, _ in self.events(back)] == ["start", "tool_success", "message", "summary"]
