@@ -107,6 +107,14 @@ async def test_the_tree_shows_what_passes_the_filter(pages: Pages) -> None:
     assert names(await pages.knowledge.tree(BANK, TagLeaf(frozenset({"user:bob"})))) == ["Rules"]
 
 
+async def test_fuzzy_tags_of_a_filter_mean_those_of_the_pages(pages: Pages) -> None:
+    await add(pages, "Travel", tags=("travel-plans",))
+    await add(pages, "Rules", tags=("team",))
+    fuzzy = TagLeaf(frozenset({"travel plans"}), TagsMatch.ANY_STRICT, fuzzy=True)
+    assert names(await pages.knowledge.tree(BANK, fuzzy)) == ["Travel"]
+    assert [hit.model.name for hit in await pages.knowledge.search(BANK, "Travel rules", fuzzy, 5)] == ["Travel"]
+
+
 async def test_nodes_are_named_moved_and_deleted(pages: Pages) -> None:
     folder = (await pages.knowledge.add_folder(BANK, "People")).node.node_id
     ann = await add(pages, "Ann", parent_id=folder)

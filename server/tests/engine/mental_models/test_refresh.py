@@ -233,6 +233,17 @@ async def test_an_edit_of_more_than_words_takes_out_what_rests_on_them(
     assert "Oslo" in await pages.words(), "whose scope it stays in"
 
 
+async def test_a_memory_can_leave_a_scope_of_fuzzy_tags(pages: Pages, brain: Brain) -> None:
+    rome = await pages.say("Ann: I fly to Rome.", tags=("travel-plans",))
+    brain.answer, brain.ids = "Ann flies to Rome.", [rome]
+    await pages.make(trigger={"tag_groups": [{"tags": ["travel plans"], "resolve": "fuzzy"}]})
+    assert await pages.words() == "Ann flies to Rome."
+    await pages.engine.memories.update(BANK, rome, MemoryPatch(tags=("travel-plan",)))
+    assert await pages.words() == "Ann flies to Rome."
+    await pages.engine.memories.update(BANK, rome, MemoryPatch(tags=("secret",)))
+    assert await pages.words() == ""
+
+
 async def test_a_response_schema_is_answered_beside_the_page(pages: Pages, brain: Brain) -> None:
     schema = {"type": "object", "properties": {"drink": {"type": "string"}}, "required": ["drink"]}
     await written(pages, brain, response_schema=schema)

@@ -19,9 +19,11 @@ from hindsight_server.adapters.sqlite.queries import all_rows, column, one_row, 
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, moment, to_json
+from hindsight_server.domain.fuzzy_tags import Vocabulary, fuzzy_tags, resolve
 from hindsight_server.domain.ids import new_id
 from hindsight_server.domain.pages.text import Section, rendered, withdrawn
 from hindsight_server.domain.pages.trigger import free_again, scope_filter
+from hindsight_server.domain.tags import TagFilter
 from hindsight_server.ports.mental_models import REFRESH, MentalModel, PageContent, PageIndex, refresh_payload
 from hindsight_server.ports.records import Operation
 
@@ -64,14 +66,21 @@ def note_retagged(session: BankSession, seqs: Sequence[int], tags: Sequence[str]
     lost: dict[str, None] = {}
     for model, versions in _resting(session, held):
         scope = scope_filter(model.tags, model.trigger)
-        if scope is None or scope.matches(tags):
+        if scope is None:
             continue
-        gone = {fact_id: terms for fact_id, (terms, before) in held.items() if scope.matches(before)}
+        gone = {fact_id: terms for fact_id, (terms, before) in held.items() if _leaves(scope, before, tags)}
         if gone:
             lost |= dict.fromkeys(gone)
             _take_out(session, model, versions, gone)
     if lost:
         _log(session, lost)
+
+
+def _leaves(scope: TagFilter, before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether a memory leaves a scope; of fuzzy tags a scope means those that the memory had, or has."""
+    if fuzzy_tags(scope):
+        scope = resolve(scope, Vocabulary({*before, *after})).tags
+    return scope.matches(before) and not scope.matches(after)
 
 
 def _resting(session: BankSession, fact_ids: Iterable[str]) -> list[tuple[MentalModel, list[int]]]:

@@ -14,6 +14,7 @@ from hindsight_server.domain.text import clean_text
 from hindsight_server.engine.in_turn import InTurn
 from hindsight_server.engine.knowledge.markdown import PageFile, link, log_markdown, page_markdown
 from hindsight_server.engine.mental_models.models import MentalModels
+from hindsight_server.engine.mental_models.scope import with_tags
 from hindsight_server.engine.mental_models.search import PageHit, PageSearch
 from hindsight_server.engine.mental_models.types import (
     PAGE_TOKENS,
@@ -81,7 +82,7 @@ class KnowledgeBase:
         """Folders and pages; with a filter only the pages whose tags pass, and the folders that hold one."""
         nodes = await self._store.list_knowledge_nodes(bank_id)
         models = [model for model in await self._store.list_mental_models(bank_id) if model.is_page]
-        shown = [model for model in models if tags is None or tags.matches(model.tags)]
+        shown = with_tags(models, tags)
         pages = {seen.model.mental_model_id: seen for seen in await self._models.seen(bank_id, shown)}
         children: dict[str | None, list[KnowledgeNode]] = {}
         for node in nodes:
@@ -129,7 +130,7 @@ class KnowledgeBase:
     async def search(self, bank_id: str, query: str, tags: TagFilter | None, limit: int) -> list[PageHit]:
         """Pages that fit a question, the best first."""
         models = await self._store.list_mental_models(bank_id)
-        pages = [model for model in models if model.is_page and (tags is None or tags.matches(model.tags))]
+        pages = with_tags((model for model in models if model.is_page), tags)
         return await self._search.search(clean_text(query), pages, limit)
 
     async def update(self, bank_id: str, node_id: str, wanted: NodeMove) -> SeenNode:

@@ -18,7 +18,7 @@ from hindsight_server.engine.in_turn import InTurn
 from hindsight_server.engine.mental_models.automatic import new_refresh
 from hindsight_server.engine.mental_models.refresher import Refresher
 from hindsight_server.engine.mental_models.schedule import check_trigger
-from hindsight_server.engine.mental_models.scope import memory_scope, scope_warnings, seen_models
+from hindsight_server.engine.mental_models.scope import memory_scope, scope_warnings, seen_models, with_tags
 from hindsight_server.engine.mental_models.trace import trace_of
 from hindsight_server.engine.mental_models.types import (
     LEAST_TOKENS,
@@ -113,7 +113,7 @@ class MentalModels:
     ) -> Page[SeenModel]:
         """By name; only those whose own tags pass the filter. `pages`: those of knowledge pages too."""
         held = await self._store.list_mental_models(bank_id)
-        found = [model for model in held if (pages or not model.is_page) and (tags is None or tags.matches(model.tags))]
+        found = with_tags((model for model in held if pages or not model.is_page), tags)
         some = found[offset : offset + limit]
         return Page(tuple(await self.seen(bank_id, some)), len(found), limit, offset)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.domain.fuzzy_tags import Vocabulary, fuzzy_tags, resolve
 from hindsight_server.domain.pages.trigger import scope_filter
+from hindsight_server.domain.tags import TagFilter
 from hindsight_server.engine.mental_models.types import SeenModel
 from hindsight_server.engine.tag_resolution import resolved_tags
 from hindsight_server.ports.mental_models import MemoryScope, MentalModel, ScopeMark
@@ -16,6 +18,19 @@ async def memory_scope(store: Store, model: MentalModel) -> MemoryScope:
     """The scope of a model, with tags that are meant though spelled differently. Raises BankNotFound."""
     tags = await resolved_tags(store, model.bank_id, scope_filter(model.tags, model.trigger))
     return MemoryScope(fact_types=model.trigger.fact_types or None, tags=tags)
+
+
+def with_tags(models: Iterable[MentalModel], tags: TagFilter | None) -> list[MentalModel]:
+    """The models whose own tags pass a filter, of which a fuzzy tag means those of the models that are like it.
+
+    Raises InvalidInput beyond the limits of `domain.fuzzy_tags`.
+    """
+    found = list(models)
+    if tags is None:
+        return found
+    if fuzzy_tags(tags):
+        tags = resolve(tags, Vocabulary({tag for model in found for tag in model.tags})).tags
+    return [model for model in found if tags.matches(model.tags)]
 
 
 async def seen_models(store: Store, bank_id: str, models: Sequence[MentalModel]) -> list[SeenModel]:
