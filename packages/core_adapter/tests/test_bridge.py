@@ -117,10 +117,12 @@ def test_works_under_uvloop_and_on_several_loops(server: FakeHindsight) -> None:
 
 
 def test_ctrl_c_ends_a_waiting_call(server: FakeHindsight) -> None:
-    server.delay("recall", 30.0)
+    server.delay("recall", 300.0)
     code = """
-    import signal, threading, _thread
-    threading.Timer(0.5, _thread.interrupt_main).start()
+    import signal, threading
+    patient = MemoryOptions(bank_id='b', hindsight_api_url=URL, deadlines=Deadlines(recall=300))
+    memory = open_memory(PACKAGE, patient)
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     try:
         memory.recall('x')
     except KeyboardInterrupt:
@@ -176,6 +178,25 @@ async def test_cancelling_the_caller_cancels_the_work() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     await asyncio.wait_for(ended.wait(), 5)
+
+
+def test_code_of_a_caller_that_exits_does_not_end_the_loop(server: FakeHindsight) -> None:
+    code = """
+    import asyncio
+
+    async def leave():
+        sys.exit(3)
+
+    for wait in (get_bridge().run, lambda work: asyncio.run(get_bridge().arun(work))):
+        try:
+            wait(leave)
+        except SystemExit as error:
+            assert error.code == 3
+        else:
+            raise AssertionError("whoever waits is given it")
+        assert memory.retain('x').items == 1
+    """
+    assert_clean(run_script(code, server.url))
 
 
 def test_a_client_that_is_closed_often_leaves_nothing_behind(server: FakeHindsight) -> None:

@@ -111,6 +111,18 @@ def test_what_is_refused_for_good_is_told_and_does_not_hold_up_the_rest(
     assert "dropped from the background queue" in caplog.text
 
 
+def test_a_callback_that_wants_to_exit_does_not_stop_the_queue(
+    server: FakeHindsight, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = memory_at(server, on_failure=lambda *_: sys.exit("enough"))
+    server.fail("retain", status=422)
+    memory.retain_in_background("bad", document_id="d", append=True)
+    good = memory.retain_in_background("good", document_id="d", append=True)
+    assert memory.flush(5) == 0
+    assert good.result(0).items == 1
+    assert "on_failure raised" in caplog.text
+
+
 def test_a_wrong_key_is_given_up_after_a_few_tries(server: FakeHindsight) -> None:
     memory = memory_at(server, give_up_after=2)
     server.fail("retain", status=401, times=2)
@@ -265,6 +277,70 @@ def test_what_an_exit_could_not_deliver_waits_in_the_spool(server: FakeHindsight
     assert memory.flush() == 0
     assert server.texts("b") == [f"fact {n}" for n in range(4)]
     assert not spool.exists()
+
+
+def test_an_exit_waits_once_and_saves_what_a_stubborn_client_keeps(tmp_path: Path) -> None:
+    body = """
+    import asyncio, time
+    import hindsight_adapter_core.bridge as bridge
+    bridge.Bridge.drain.__defaults__ = (1.0,)
+    bridge.Bridge.close.__defaults__ = (30.0,)
+
+    class Client:
+        async def aretain(self, **arguments):
+            while True:
+                try:
+                    await asyncio.sleep(60)
+                except asyncio.CancelledError:
+                    pass
+
+    options = DeliveryOptions(spool_path=sys.argv[2])
+    memory = open_memory(PACKAGE, MemoryOptions(bank_id="b", retain_async=True, delivery=options), client=Client())
+    memory.retain_in_background("last words")
+    """
+    spool = tmp_path / "spool.jsonl"
+    done = run_script(body, "", str(spool))
+    assert "1 memory writes were not delivered before the process ended; they wait in" in done.stderr
+    assert [call.content for call in Spool(spool).take()] == ["last words"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_child_of_multiprocessing_ends_as_a_program_does(tmp_path: Path, method: str) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent(
+            """
+            import multiprocessing, sys
+            import hindsight_adapter_core.bridge as bridge
+            from core_subject import PACKAGE
+            from hindsight_adapter_core import DeliveryOptions, MemoryOptions, open_memory
+
+            def work(path):
+                bridge.Bridge.drain.__defaults__ = bridge.Bridge.close.__defaults__ = (0.2,)
+                options = MemoryOptions(bank_id="b", hindsight_api_url="http://127.0.0.1:9", retain_async=True,
+                                        delivery=DeliveryOptions(spool_path=path))
+                open_memory(PACKAGE, options).retain_in_background("last words")
+
+            if __name__ == "__main__":
+                child = multiprocessing.get_context(sys.argv[1]).Process(target=work, args=(sys.argv[2],))
+                child.start()
+                child.join()
+                sys.exit(child.exitcode)
+            """
+        )
+    )
+    spool = tmp_path / "spool.jsonl"
+    done = subprocess.run(
+        [sys.executable, str(program), method, str(spool)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent / "subject")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 memory writes were not delivered before the process ended; they wait in" in done.stderr
+    assert [call.content for call in Spool(spool).take()] == ["last words"]
 
 
 @pytest.mark.parametrize("content", ["one\u2028two\x85three\r\nfour", "half of an emoji: \ud83d"])

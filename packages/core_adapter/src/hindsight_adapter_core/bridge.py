@@ -19,6 +19,7 @@ import concurrent.futures
 import contextvars
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine
@@ -63,7 +64,14 @@ class Bridge:
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
+        while True:
+            try:
+                self._loop.run_forever()
+            except (SystemExit, KeyboardInterrupt):
+                # Of a caller's code that runs here, e.g. a client's. Who waits for it is given it; it must not end the
+                # loop, on which everybody else would then wait for ever.
+                continue
+            return
 
     def submit(self, work: Callable[[], Coroutine[Any, Any, T]]) -> concurrent.futures.Future[T]:
         """Start ``work()`` on the bridge's loop, in the caller's context; returns a future at once.
@@ -191,7 +199,11 @@ class Bridge:
         leftovers = [task for task in asyncio.all_tasks() if task is not current]
         for task in leftovers:
             task.cancel()
-        await asyncio.gather(*leftovers, return_exceptions=True)
+        if leftovers:
+            # One that will not be cancelled must not keep the others from being saved.
+            ended, _ = await asyncio.wait(leftovers, timeout=_CLOSE_SECONDS / 2)
+            for task in ended:
+                task.cancelled() or task.exception()
         for outcome in await asyncio.gather(*(closer() for closer in closers), return_exceptions=True):
             if isinstance(outcome, Exception):
                 logger.debug("closing a memory client failed: %s", type(outcome).__name__)
@@ -204,6 +216,7 @@ class Bridge:
 _bridge: Bridge | None = None
 _bridge_lock = threading.Lock()
 _hooks_installed = False
+_drained_in_vain = False
 _forking: dict[int, Callable[[], None]] = {}  # by thread, what lets the loop go on
 
 
@@ -217,6 +230,7 @@ def get_bridge() -> Bridge:
             _install_hooks()
         if _bridge is None or _bridge.process_id != os.getpid():
             _bridge = Bridge()
+            _end_with_child()
         return _bridge
 
 
@@ -235,15 +249,24 @@ def _install_hooks() -> None:
         os.register_at_fork(after_in_child=_abandon_after_fork)
 
 
+def _end_with_child() -> None:
+    """See to it that a child of multiprocessing ends the bridge: those that were forked run no exit handlers."""
+    processes, util = sys.modules.get("multiprocessing.process"), sys.modules.get("multiprocessing.util")
+    if processes is not None and util is not None and processes.parent_process() is not None:
+        util.Finalize(None, _close_at_exit, exitpriority=-100)
+
+
 def _drain_at_exit() -> None:
+    global _drained_in_vain
     if _bridge is not None and _bridge.process_id == os.getpid():
-        _bridge.drain()
+        _drained_in_vain = _bridge.drain() > 0
 
 
 def _close_at_exit() -> None:
     if _bridge is not None:
         started = time.monotonic()
-        _bridge.close()
+        # What was waited for in vain is not waited for again.
+        _bridge.close(*((0.0,) if _drained_in_vain else ()))
         logger.debug("memory bridge closed in %.3f s", time.monotonic() - started)
 
 

@@ -253,8 +253,8 @@ class Delivery:
         if self.options.on_failure is not None:
             try:
                 self.options.on_failure(waiting.call.document_id, error)
-            except Exception:
-                # The user's own code; it must not stop the queue.
+            except BaseException:
+                # The user's own code, which may want to exit; it must not stop the queue.
                 self._logger.exception("on_failure raised")
 
     async def _pause(self, tries: int) -> None:
