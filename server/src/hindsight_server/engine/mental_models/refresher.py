@@ -158,8 +158,7 @@ class Refresher:
         page = parsed(run.candidate, first_number=run.model.content.text.next_number)
         if self._model is None:
             page = cited(page, fact_ids)
-        others = await self._read_models(run.model, outcome)
-        seen = [*fact_ids, *outcome.seen, *others]
+        seen = [*fact_ids, *outcome.seen, *(await self._read_models(run.model, outcome))]
         facts = await self._closure(run.model.bank_id, seen)
         run.retrieved = Counter(fact.fact_type.value for fact in facts)
         memories = {fact.fact_id: self._indexer.words(fact).terms.keys() for fact in facts}
@@ -182,11 +181,11 @@ class Refresher:
         run.retrieved = Counter(fact.fact_type.value for fact in facts)
         run.candidate = rendered(content.text)
         about = CallAbout(bank_id=model.bank_id, purpose=_PURPOSE, operation_id=operation_id, scope="page_edits")
+        if not facts and _lacks_structure(model):
+            await self._structure(run, content, about)
+            return
         if not facts or self._model is None:
             run.outcome = kinds.NOTHING_NEW
-            if _lacks_structure(model):
-                run.outcome = kinds.UNCHANGED
-                await self._structure(run, content, about)
             return
         try:
             done, run.usage = await ask_for_edits(self._model, self._analyzer, model, facts, about)
@@ -264,13 +263,12 @@ class Refresher:
 
     async def _finish(self, run: Refreshing, content: PageContent) -> None:
         """What the page is found by, and whether it says anything new."""
-        text = content.text
-        if text.is_empty:
+        if content.text.is_empty:
             run.fail(kinds.EMPTY, "empty_candidate", "The answer is headings alone; the page stays as it was.")
             return
-        terms = {section.section_id: tuple(self._terms(section)) for section in text.sections}
+        terms = {section.section_id: tuple(self._terms(section)) for section in content.text.sections}
         run.content = replace(content, section_terms=terms)
-        words = rendered(text)
+        words = rendered(content.text)
         if words == rendered(run.model.content.text):
             run.outcome = kinds.UNCHANGED
         run.index = await self.index(run.model, words)
