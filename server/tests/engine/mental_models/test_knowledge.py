@@ -137,6 +137,15 @@ async def test_nodes_are_named_moved_and_deleted(pages: Pages) -> None:
         await pages.get(ann)
 
 
+async def test_a_name_is_the_same_in_the_tree_and_in_the_model(pages: Pages) -> None:
+    one, other = await add(pages, "Ann \n Lee"), await add(pages, "Bob")
+    assert (await pages.get(one)).name == "Ann Lee"
+    with pytest.raises(Conflict):
+        await pages.models.update(BANK, other, MentalModelPatch(name="Ann\tLee"))
+    await pages.models.update(BANK, other, MentalModelPatch(name="Bob\nRay"))
+    assert names(await pages.knowledge.tree(BANK)) == ["Ann Lee", "Bob Ray"]
+
+
 async def test_pages_are_found_by_words_and_by_their_question(pages: Pages, brain: Brain) -> None:
     tea = await pages.say("Ann: I drink green tea.")
     brain.answer, brain.ids = "# Drinks\n\nShe likes sencha from Uji.", [tea]

@@ -99,7 +99,7 @@ class MentalModels:
         return MentalModel(
             bank_id=check_bank_id(bank_id),
             mental_model_id=given or new_id(),
-            name=_words(wanted.name, "name", _LONGEST_NAME),
+            name=_name(wanted.name),
             source_query=_words(wanted.source_query, "source_query", _LONGEST_QUERY),
             tags=_tags(wanted.tags),
             max_tokens=_tokens(wanted.max_tokens),
@@ -154,7 +154,7 @@ class MentalModels:
             trigger = read_trigger(patch.trigger, "trigger", onto=before.trigger)
             check_trigger(trigger, "trigger")
         change = MentalModelChange(
-            name=None if patch.name is None else _words(patch.name, "name", _LONGEST_NAME),
+            name=None if patch.name is None else _name(patch.name),
             source_query=(
                 None if patch.source_query is None else _words(patch.source_query, "source_query", _LONGEST_QUERY)
             ),
@@ -241,6 +241,11 @@ def _rescopes(before: MentalModel, change: MentalModelChange) -> bool:
 
     after = before.tags if change.tags is None else change.tags
     return sources_of(before.tags, before.trigger) != sources_of(after, change.trigger or before.trigger)
+
+
+def _name(text: str) -> str:
+    """On one line with single blanks, as the tree of pages has it: there a name is the only one of its folder."""
+    return _words(" ".join(text.split()), "name", _LONGEST_NAME)
 
 
 def _words(text: str, field: str, longest: int) -> str:
