@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from core_subject import PACKAGE
 
 from hindsight_adapter_core import BridgeError, MemoryOptions, get_bridge, open_memory
+from hindsight_adapter_core.tasks import TaskMemory
 from hindsight_adapter_core.testing import FakeHindsight
 
 pytestmark = pytest.mark.feature("K3")
@@ -141,6 +143,18 @@ def test_a_sync_call_on_the_bridge_itself_is_refused_instead_of_hanging() -> Non
 
     with pytest.raises(BridgeError, match="await"):
         get_bridge().run(nested)
+
+
+def test_a_refused_call_of_task_memory_leaves_no_warning() -> None:
+    operations = open_memory(PACKAGE, MemoryOptions(bank_id="b", hindsight_api_url="http://127.0.0.1:9"))
+    tasks = TaskMemory(operations, user_id="ann")
+
+    async def nested() -> None:
+        tasks.start("deploy")
+
+    with pytest.raises(BridgeError, match="await"):
+        get_bridge().run(nested)
+    gc.collect()  # a coroutine that was never awaited would complain here
 
 
 def test_context_variables_travel_with_the_call() -> None:

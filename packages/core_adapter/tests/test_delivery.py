@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import os
 import subprocess
 import sys
@@ -109,6 +110,23 @@ def test_what_is_refused_for_good_is_told_and_does_not_hold_up_the_rest(
     assert [document for document, _ in told] == ["d"]
     assert memory.delivery.stats.dropped == 1
     assert "dropped from the background queue" in caplog.text
+
+
+def test_copies_tell_their_failures_to_the_same_listener(server: FakeHindsight) -> None:
+    class Listener:
+        def __init__(self) -> None:
+            self.lock = threading.Lock()  # which can't be copied
+            self.told: list[str] = []
+
+        def hear(self, document_id: str, error: HindsightError) -> None:
+            self.told.append(document_id)
+
+    listener = Listener()
+    memory = copy.deepcopy(memory_at(server, on_failure=listener.hear))
+    server.fail("retain", status=422)
+    memory.retain_in_background("bad", document_id="d")
+    assert memory.flush() == 0
+    assert listener.told == ["d"]
 
 
 def test_a_callback_that_wants_to_exit_does_not_stop_the_queue(

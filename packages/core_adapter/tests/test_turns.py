@@ -4,6 +4,7 @@ import copy
 import json
 import pickle
 import uuid
+from typing import Any
 
 import pytest
 from core_subject import PACKAGE
@@ -16,8 +17,11 @@ from hindsight_adapter_core import (
     Turn,
     clean_turn,
     fence_memories,
+    fill_template,
+    memory_lines,
     open_memory,
     operation_id_for,
+    strip_injected,
 )
 from hindsight_adapter_core.testing import FakeHindsight
 
@@ -173,3 +177,19 @@ async def test_overlapping_runs_of_one_conversation_store_each_turn_once(server:
     counts = await asyncio.gather(*(memory.astore_turns(log, turns) for _ in range(4)))
     assert sum(counts) == 2
     assert server.texts("b") == ["one", "a1"]
+
+
+@pytest.mark.parametrize(
+    ("template", "text", "left"),
+    [
+        ("What I know about this user:\n{memories}", "{block}\n\nMy words.", "My words."),
+        ("What I know about this user:\n{memories}", "My words.\n\n{block}", "My words."),
+        ("{memories}\n\nUse these memories when you answer.", "{block}\n\nMy words.", "My words."),
+        ("{memories}\n\nUse these memories when you answer.", "My words.\n\n{block}", "My words."),
+    ],
+)
+@pytest.mark.parametrize("style", ["bullets", "numbered"])
+def test_a_block_goes_as_a_whole_and_nothing_else(template: str, text: str, left: str, style: Any) -> None:
+    lines = memory_lines(["First line.\n\nAnother paragraph.", "Another memory."], style=style)
+    block = fill_template(template, lines)
+    assert strip_injected(text.replace("{block}", block), [template]) == left

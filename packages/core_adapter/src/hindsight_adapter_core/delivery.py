@@ -79,6 +79,10 @@ class DeliveryOptions:
         if self.put_seconds < 0 or not 0 < self.first_pause <= self.longest_pause:
             raise SettingsError("delivery: put_seconds must be 0 or more, and 0 < first_pause <= longest_pause")
 
+    def __deepcopy__(self, memo: dict[int, object]) -> DeliveryOptions:
+        # Whoever is told of failures is told of those of a copied agent, too: on_failure may be a method.
+        return self
+
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryStats:

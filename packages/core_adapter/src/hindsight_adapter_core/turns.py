@@ -48,6 +48,9 @@ _FENCED = re.compile(
 _REASONING = re.compile(r"<(think|thinking|reasoning|system-reminder)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _TRACE_LINE = re.compile(r"^[ \t]*(?:Thought|Action|Action Input|Observation)[ \t]*:", re.MULTILINE)
 _ANSWER_LINE = re.compile(r"^[ \t]*(?:Final[ \t]+)?Answer[ \t]*:", re.MULTILINE)
+#: Where a block without words of its own in front or behind begins and ends, as ``memory_lines`` writes it: further
+#: lines of a memory are indented.
+_FIRST_MEMORY, _BLOCK_END = r"^(?:- |1\. )", r"(?=\n[^\S\n]*\n(?!  )|\Z)"
 #: Pieces of an answer that may be a quotation: lines and sentences, with what ends them.
 _PIECE = re.compile(r"(?<=\n)|(?<=[!?。！？])(?=[^\S\n]*\S)|(?<=[^\d\s][.])(?=[^\S\n]+\S)")
 _MARKER = re.compile(r"^(?:[-*•]|\d{1,3}[.)])\s+")
@@ -120,8 +123,9 @@ def strip_injected(text: str, templates: Iterable[str] = ()) -> str:
         # A template of little more than the placeholder would match ordinary text.
         if len(before.strip()) + len(after.strip()) < 16:
             continue
-        tail = re.escape(after.strip()) if after.strip() else r"(?=\n\s*\n|\Z)"
-        text = re.sub(re.escape(before.strip()) + r".*?" + tail, "", text, flags=re.DOTALL)
+        head = re.escape(before.strip()) if before.strip() else _FIRST_MEMORY
+        tail = re.escape(after.strip()) if after.strip() else _BLOCK_END
+        text = re.sub(head + r".*?" + tail, "", text, flags=re.DOTALL | re.MULTILINE)
     return text.strip()
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 from .._client import PACKAGE
 from ..bridge import DRAIN_SECONDS, get_bridge
-from ..errors import HindsightError, SettingsError
+from ..errors import BridgeError, HindsightError, SettingsError
 from ..operations import MemoryOperations, open_memory
 from ..settings import MemoryOptions
 from .identity import SessionClock, task_id_for
@@ -272,7 +272,11 @@ class TaskMemory:
     # -- on the bridge -----------------------------------------------------------------------------------------
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        return get_bridge().run(lambda: work)
+        try:
+            return get_bridge().run(lambda: work)
+        except BridgeError:
+            work.close()  # never begun
+            raise
 
     async def _arun(self, work: Coroutine[Any, Any, T]) -> T:
         return await get_bridge().arun(lambda: work)
