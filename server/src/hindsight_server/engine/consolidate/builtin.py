@@ -27,6 +27,8 @@ from hindsight_server.ports.store import Store
 
 _MOST_READ = 50  # facts that hold the same words, the newest
 _FEWEST_WORDS = 4  # of a repeat that is worth keeping
+_FEWEST_DIGITS = 3  # of a phone number
+_NO_PLACES = frozenset(("free", "myself", "fun", "money", "nothing", "night", "fear", "hope", "peace"))
 _SHORT = r"\b(?:St|Mt|Ft|Dr|Sr|Jr|Mr|Ms)"
 # A dot within a value: of an address on the web, a number, "St. Louis", "D.C. now". After one letter and before a
 # capital ("Block C. It is cold.") nobody can tell whether the sentence ends.
@@ -96,9 +98,18 @@ def claim_of(fact: Fact) -> Claim | None:
         return None
     for pattern in _PATTERNS:
         match = pattern.said.match(said)
-        if match is not None:
+        if match is not None and _is_value(pattern.key, match["value"]):
             return Claim(fact.speaker, pattern.key, match["value"].strip(), pattern.told)
     return None
+
+
+def _is_value(key: str, value: str) -> bool:
+    """Whether words can be a value: "my phone is broken" tells no number, "I work for free" no firm."""
+    if key in ("email", "邮箱"):
+        return "@" in value
+    if key in ("phone", "电话"):
+        return sum(char.isdigit() for char in value) >= _FEWEST_DIGITS
+    return value.strip().casefold() not in _NO_PLACES
 
 
 class BuiltinJudge:
