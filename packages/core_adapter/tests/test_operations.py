@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import email.utils
+import os
 import pickle
 import ssl
 import traceback
@@ -87,6 +88,39 @@ class TestClients:
         memory_at(server).retain("y")
         assert len(server.requests) >= 2
         assert read.call_count == 0
+
+    def test_a_request_asks_no_other_thread(self, server: FakeHindsight, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HOME", "/no such home")
+        for name in [name for name in os.environ if name.lower().endswith("_proxy") or name == "NETRC"]:
+            monkeypatch.delenv(name)
+        memory = memory_at(server)
+        asked: list[Any] = []
+        hop = asyncio.SelectorEventLoop.run_in_executor
+
+        def noted(loop: Any, executor: Any, work: Any, *arguments: Any) -> Any:
+            asked.append(work)
+            return hop(loop, executor, work, *arguments)
+
+        monkeypatch.setattr(asyncio.SelectorEventLoop, "run_in_executor", noted)
+        memory.retain("x")
+        memory.recall("x")
+        assert asked == []
+
+    def test_a_proxy_of_the_environment_is_used(self, server: FakeHindsight, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("http_proxy", server.url)
+        memory = open_memory(PACKAGE, MemoryOptions(bank_id="b", hindsight_api_url="http://memory.invalid:8888"))
+        assert memory.retain("through the proxy").items == 1
+        assert server.requests[-1].headers["Host"] == "memory.invalid:8888"
+
+    def test_passwords_of_the_environment_are_used(
+        self, server: FakeHindsight, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        passwords = tmp_path / "netrc"
+        passwords.write_text("machine 127.0.0.1 login ann password secret\n")
+        passwords.chmod(0o600)
+        monkeypatch.setenv("NETRC", str(passwords))
+        memory_at(server).retain("x")
+        assert server.requests[-1].headers["Authorization"].startswith("Basic ")
 
     def test_settings_of_tls_are_the_clients_own(self, server: FakeHindsight, tmp_path: Path) -> None:
         client = Hindsight(base_url=server.url)

@@ -1,9 +1,11 @@
-"""HTTP sessions of siblings: the system's certificates are read once a process, not once a session."""
+"""HTTP sessions of siblings: what the system says is read once a process or session, not at each request."""
 
 from __future__ import annotations
 
+import os
 import ssl
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 #: What a configuration may ask of TLS; a session with any of it is left to the client.
@@ -34,7 +36,24 @@ def _open(rest_client: Any, connections: int) -> None:
     import aiohttp
 
     connector = aiohttp.TCPConnector(limit=connections, ssl=_default_tls())
-    rest_client._pool_manager = aiohttp.ClientSession(connector=connector, trust_env=True)
+    rest_client._pool_manager = aiohttp.ClientSession(connector=connector, trust_env=_says_something_of_requests())
+
+
+def _says_something_of_requests() -> bool:
+    """True when the system names a proxy, or a file of passwords (``.netrc``).
+
+    A session that heeds these asks two threads of a pool before each request, which costs as much as the rest of our
+    work on it. As a rule there is neither.
+    """
+    # Late: whoever opens a session has it loaded.
+    from urllib.request import getproxies
+
+    if getproxies() or "NETRC" in os.environ:
+        return True
+    try:
+        return (Path.home() / ("_netrc" if os.name == "nt" else ".netrc")).is_file()
+    except (RuntimeError, OSError):  # nobody's home, or a closed one
+        return False
 
 
 @cache
