@@ -89,7 +89,7 @@ def test_what_shares_nothing_is_an_invention() -> None:
     ],
 )
 def test_dates_follow_from_told_times(statement: str, text: str, holds: bool) -> None:
-    assert (untold(statement, _SAID, times_told(text, _SAID)) is None) is holds
+    assert (untold(times_told(statement, _SAID), _SAID, times_told(text, _SAID)) is None) is holds
 
 
 @pytest.mark.parametrize(

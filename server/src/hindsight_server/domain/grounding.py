@@ -259,7 +259,7 @@ class Evidence:
         return [frozenset(value for number in find_numbers(text) for value in readings(number)) for text in self.words]
 
     @cached_property
-    def _line_words(self) -> list[set[str]]:
+    def _line_words(self) -> list[frozenset[str]]:
         return [content_words(text) for text in self.words]
 
     @cached_property
@@ -275,7 +275,8 @@ class Evidence:
         return frozenset(word for words in self._line_words for word in words)
 
 
-def content_words(text: str) -> set[str]:
+@remembered(most=256, longest=400)
+def content_words(text: str) -> frozenset[str]:
     """The stems of a text's words that carry meaning; of Chinese and the like, pairs of characters."""
     folded = fold(text)
     words = {
@@ -285,7 +286,7 @@ def content_words(text: str) -> set[str]:
     }
     for run in _CJK_RUN.findall(folded):
         words |= {run[at : at + 2] for at in range(len(run) - 1) if not _HAN_STOP.issuperset(run[at : at + 2])}
-    return words
+    return frozenset(words)
 
 
 def _subject(text: str) -> str:

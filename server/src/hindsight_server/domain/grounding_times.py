@@ -54,9 +54,9 @@ def _slack(mention: TimeMention) -> timedelta:
     return timedelta(minutes=1) if mention.grain in (Grain.MOMENT, Grain.HOUR) else _TICK
 
 
-def untold(text: str, said: datetime | None, told: Sequence[TimeMention]) -> TimeMention | None:
-    """The first date in a statement that does not follow from the told times."""
-    for mention in times_told(text, said):
+def untold(stated: Iterable[TimeMention], said: datetime | None, told: Sequence[TimeMention]) -> TimeMention | None:
+    """The first date of those in a statement that does not follow from the told times."""
+    for mention in stated:
         if not is_date(mention, said) or is_told(mention.interval, told):
             continue
         if not any(_is_another_reading(mention, one) for one in told):

@@ -111,4 +111,8 @@ def _saturates(probe: Path) -> bool:
 
 def word_means(states: Float32Array, spans: Sequence[tuple[int, int]]) -> Float32Array:
     """The mean of the token states of each span of pieces; a row a span."""
-    return np.stack([states[start:end].mean(axis=0) for start, end in spans])
+    means: Float32Array = states.take([start for start, _ in spans], axis=0)
+    for row, (start, end) in enumerate(spans):
+        if end - start > 1:  # most words are one piece
+            means[row] = states[start:end].mean(axis=0)
+    return means

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from hindsight_server.domain.errors import BadModelAnswer
@@ -63,6 +64,7 @@ _ACCEPTED = {"anyOf": [{"properties": {key: {"type": "array"}}, "required": [key
 """An answer with a list in it can be read, whatever its facts lack."""
 
 
+@cache
 def facts_schema() -> Schema:
     """The JSON schema that is asked for."""
     text = {"type": "string"}

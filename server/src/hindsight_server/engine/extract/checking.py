@@ -106,6 +106,7 @@ class PassageCheck:
             wider=source.document,
             ordinary=source.ordinary,
         )
+        self._read_times: dict[tuple[str, int], list[TimeMention]] = {}
         self._told = [times_told(line.text, line.turn.timestamp) for line in passage.lines]
         self._all_told = [
             mention for told, orders in zip(self._told, self._ordered, strict=True) if not orders for mention in told
@@ -153,7 +154,7 @@ class PassageCheck:
         return Told(said, self._source.speakers)
 
     @cached_property
-    def _line_words(self) -> list[set[str]]:
+    def _line_words(self) -> list[frozenset[str]]:
         return [content_words(line.text) for line in self._passage.lines]
 
     @cached_property
@@ -161,7 +162,6 @@ class PassageCheck:
         return {word for speaker in self._source.speakers for word in content_words(speaker)}
 
     def _fact(self, fact: ModelFact, at: int, checked: Checked) -> ExtractedFact | Dropped:
-        line = self._passage.lines[at]
         if self._ordered[at]:
             return Dropped("orders", fact.what)
         if not _says_something(fact.what) or says_nothing(fact.what, self._source.item.attachments):
@@ -173,7 +173,7 @@ class PassageCheck:
             return Dropped(problem, fact.what)
         occurred = self._occurred(fact, at, checked)
         text = self._text(fact, at, occurred, checked)
-        return self._made(fact, line, text, occurred)
+        return self._made(fact, at, text, occurred)
 
     def _problem(
         self, text: str, at: int, entities: Sequence[EntityMention], checked: Checked, *, optional: bool = False
@@ -182,9 +182,10 @@ class PassageCheck:
         if self._missing_name(text, entities, checked) is not None:
             return "name"
         said = self._passage.lines[at].turn.timestamp
-        if untold(text, said, self._all_told) is not None:
+        stated = self._times(text, at)
+        if untold(stated, said, self._all_told) is not None:
             return "date"
-        dates = [(one.start, one.end) for one in times_told(text, said) if is_date(one, said)]
+        dates = [(one.start, one.end) for one in stated if is_date(one, said)]
         if self.evidence.missing_number(text, at, dates) is not None:
             return "number"
         if self.evidence.foreign_words(text) is not None:
@@ -192,6 +193,12 @@ class PassageCheck:
         if not self.evidence.shares_words(text) and not (optional and dates):
             return "words"
         return None
+
+    def _times(self, text: str, at: int) -> list[TimeMention]:
+        """The times that a text names, said when line `at` was; a fact's words are looked at several times."""
+        if (text, at) not in self._read_times:
+            self._read_times[text, at] = times_told(text, self._passage.lines[at].turn.timestamp)
+        return self._read_times[text, at]
 
     def _missing_name(self, text: str, entities: Sequence[EntityMention], checked: Checked) -> str | None:
         missing = self.evidence.missing_name(text, [mention.name for mention in entities])
@@ -246,14 +253,14 @@ class PassageCheck:
                 return mention
         if fact.time_words and fold(fact.time_words) in fold(line.text):
             # By themselves the words may be plainer than in their sentence.
-            alone = times_told(fact.time_words, line.turn.timestamp)
+            alone = self._times(fact.time_words, at)
             if alone:
                 return alone[0]
         if interval is not None:
             for told in near:
                 if (mention := matching(interval, told)) is not None:
                     return mention
-        for named in times_told(f"{fact.what} | {fact.when}", line.turn.timestamp):
+        for named in self._times(f"{fact.what} | {fact.when}" if fact.when else fact.what, at):
             for told in near:
                 if (mention := matching(named.interval, told)) is not None:
                     return mention
@@ -269,7 +276,7 @@ class PassageCheck:
             problem = self._problem(part, at, (), checked, optional=name == "when")
             if problem is None and name == "why" and self._told_lines.is_turned(Said(part), at):
                 problem = "turned"
-            relative = name == "when" and any(one.is_relative for one in times_told(part, line.turn.timestamp))
+            relative = name == "when" and any(one.is_relative for one in self._times(part, at))
             if problem is not None:
                 checked.dropped.append(Dropped(f"part_{problem}", part))
                 if content_words(part) & self._line_words[at] - content_words(fact.what):
@@ -277,13 +284,14 @@ class PassageCheck:
             elif not relative and not _is_within(part, parts):
                 parts.append(part)
         if occurred is not None and line.turn.timestamp is not None:
-            said = times_told(" | ".join(parts), line.turn.timestamp)
+            said = self._times(" | ".join(parts), at)
             if not any(not one.is_relative and _lies_within(one.interval, occurred) for one in said):
                 parts.insert(1, written_out(occurred, fact.what))
         return " | ".join(parts)
 
-    def _made(self, fact: ModelFact, line: Line, text: str, occurred: Interval | None) -> ExtractedFact:
-        turn, chunk = line.turn, self._passage.chunk_index
+    def _made(self, fact: ModelFact, at: int, text: str, occurred: Interval | None) -> ExtractedFact:
+        line, chunk = self._passage.lines[at], self._passage.chunk_index
+        turn = line.turn
         builtin = self._source.builtin.get((chunk, turn.index), [])
         entities = self._entities(fact, text, turn.speaker, builtin)
         held = {mention.name.casefold() for mention in entities}
@@ -304,7 +312,7 @@ class PassageCheck:
                 if {link.one.casefold(), link.other.casefold()} <= held
             ),
             is_question=text.rstrip().endswith(("?", "？")),
-            has_time_expression=bool(times_told(text, turn.timestamp)),
+            has_time_expression=bool(self._times(text, at)),
             start=line.start,
             end=line.end,
         )
@@ -330,7 +338,7 @@ class PassageCheck:
         return (*reversed(by_name.values()), *(one for one in given if one.name.casefold() not in by_name))
 
 
-def _told_turns(checked: Checked, lines: Sequence[Line], words_of: Sequence[set[str]]) -> set[int]:
+def _told_turns(checked: Checked, lines: Sequence[Line], words_of: Sequence[frozenset[str]]) -> set[int]:
     """The turns whose words and numbers all stand in facts that held."""
     told: defaultdict[int, list[str]] = defaultdict(list)
     for _, fact in checked.facts:
