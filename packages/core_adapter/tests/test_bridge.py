@@ -194,6 +194,47 @@ async def test_cancelling_the_caller_cancels_the_work() -> None:
     await asyncio.wait_for(ended.wait(), 5)
 
 
+def test_a_thread_that_outlives_the_main_one_can_begin(server: FakeHindsight) -> None:
+    code = """
+    import threading, time
+
+    def later():
+        threading.main_thread().join()
+        time.sleep(0.2)
+        assert memory.retain('last words').items == 1
+        memory.retain_in_background('very last words')
+
+    threading.Thread(target=later).start()
+    """
+    assert_clean(run_script(code, server.url))
+    assert server.texts("b") == ["last words", "very last words"]
+
+
+def test_threads_that_the_end_interrupts_are_told_so(server: FakeHindsight) -> None:
+    server.delay("recall", 300.0)
+    code = """
+    import atexit, threading, time
+    told = []
+    patient = MemoryOptions(bank_id='b', hindsight_api_url=URL, deadlines=Deadlines(recall=300))
+    memory = open_memory(PACKAGE, patient)
+
+    def ask():
+        try:
+            memory.recall('x')
+        except HindsightError as error:
+            told.append(str(error))
+
+    # Runs last, for the bridge's own handler is registered later.
+    atexit.register(lambda: (asking.join(10), print(told)))
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    time.sleep(0.5)
+    """
+    done = run_script(code, server.url)
+    assert_clean(done)
+    assert "shutting down" in done.stdout
+
+
 def test_code_of_a_caller_that_exits_does_not_end_the_loop(server: FakeHindsight) -> None:
     code = """
     import asyncio

@@ -6,8 +6,10 @@ import email.utils
 import os
 import pickle
 import ssl
+import time
 import traceback
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -184,6 +186,17 @@ class TestRetries:
         server.fail("recall", status=502)
         assert memory_at(server).recall("mode").texts == ["dark mode"]
         assert len(server.requests_for("recall")) == 3
+
+    def test_a_client_that_is_closed_between_two_tries_opens_again(self, server: FakeHindsight) -> None:
+        memory = memory_at(server)
+        server.fail("retain", status=503, headers={"Retry-After": "1"})
+        with ThreadPoolExecutor(1) as pool:
+            stored = pool.submit(memory.retain, "x")
+            while not server.requests:
+                time.sleep(0.01)
+            memory.close()
+            assert stored.result().items == 1
+        assert server.texts("b") == ["x"]
 
     def test_a_wait_beyond_the_deadline_is_not_begun(self, server: FakeHindsight) -> None:
         server.fail("recall", status=429, headers={"Retry-After": "3600"})

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import concurrent.futures
+import contextlib
 import contextvars
 import logging
 import os
@@ -37,6 +38,7 @@ logger = logging.getLogger(__name__)
 DRAIN_SECONDS = 10.0
 #: How long the end of the process waits for clients to close.
 _CLOSE_SECONDS = 5.0
+_ENDED = "the process is shutting down; memory operations are no longer possible"
 #: How long a fork waits for the step that the loop is in.
 _REST_SECONDS = 1.0
 
@@ -88,7 +90,7 @@ class Bridge:
 
         with self._lock:
             if self._closed:
-                raise BridgeError("the process is shutting down; memory operations are no longer possible")
+                raise BridgeError(_ENDED)
             return asyncio.run_coroutine_threadsafe(in_context(), self._loop)
 
     def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -104,6 +106,10 @@ class Bridge:
         future = self.submit(work)
         try:
             return future.result()
+        except concurrent.futures.CancelledError:
+            if self._closed:
+                raise BridgeError(_ENDED) from None
+            raise
         except BaseException:
             future.cancel()
             raise
@@ -239,11 +245,13 @@ def _install_hooks() -> None:
     # Executors refuse work once the main thread has ended, and resolving a host name needs one. Writes in flight
     # must be drained before that; the stdlib offers this point of time to its own executors only.
     # It calls the youngest first, so the executors' own registration must exist before ours.
-    import concurrent.futures.thread  # noqa: F401
+    # In a thread that outlives the main one it is too late for either; the exit handler drains then.
+    with contextlib.suppress(RuntimeError):
+        import concurrent.futures.thread  # noqa: F401
 
-    register = getattr(threading, "_register_atexit", None)
-    if register is not None:
-        register(_drain_at_exit)
+        register = getattr(threading, "_register_atexit", None)
+        if register is not None:
+            register(_drain_at_exit)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=_rest_before_fork, after_in_parent=_go_on_after_fork)
         os.register_at_fork(after_in_child=_abandon_after_fork)

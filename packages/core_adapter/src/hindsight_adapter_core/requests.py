@@ -184,7 +184,7 @@ class Requests:
         repeatable: bool = True,
         seconds: float | None = None,
     ) -> T:
-        client = self._handle.live()
+        self._handle.check()
         deadlines = self._settings.deadlines
         if self._handle.url:
             self._package.config.announce(self._handle.url, self._handle.url_origin, bank_id)
@@ -196,7 +196,10 @@ class Requests:
         deadline_at = started + seconds
         try:
             async with asyncio.timeout_at(deadline_at):
-                answer = await with_retries(lambda: call(client), repeatable=repeatable, deadline_at=deadline_at)
+                # The client anew at each try: its session may have been closed meanwhile.
+                answer = await with_retries(
+                    lambda: call(self._handle.live()), repeatable=repeatable, deadline_at=deadline_at
+                )
             self._logger.debug("%s in bank %r took %.3f s", operation, bank_id, loop.time() - started)
             return answer
         except Exception as error:
