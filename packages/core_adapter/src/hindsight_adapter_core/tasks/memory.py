@@ -272,11 +272,7 @@ class TaskMemory:
     # -- on the bridge -----------------------------------------------------------------------------------------
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        try:
-            return get_bridge().run(lambda: work)
-        except BridgeError:
-            work.close()  # never begun
-            raise
+        return _waited_for(work)
 
     async def _arun(self, work: Coroutine[Any, Any, T]) -> T:
         return await get_bridge().arun(lambda: work)
@@ -318,6 +314,14 @@ class TaskMemory:
         if content.strip():
             await self._record(task, self._event("message", "user", content, moment))
         await self._journal.close(task, moment, succeeded)
+
+
+def _waited_for(work: Coroutine[Any, Any, T]) -> T:
+    try:
+        return get_bridge().run(lambda: work)
+    except BridgeError:
+        work.close()  # never begun
+        raise
 
 
 def _forget_ended(tasks: dict[str, Task]) -> None:
