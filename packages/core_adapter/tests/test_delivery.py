@@ -297,9 +297,10 @@ def test_what_an_exit_could_not_deliver_waits_in_the_spool(server: FakeHindsight
     assert not spool.exists()
 
 
-def test_an_exit_waits_once_and_saves_what_a_stubborn_client_keeps(tmp_path: Path) -> None:
+@pytest.mark.parametrize("child", [False, True])
+def test_an_exit_waits_once_and_saves_what_a_stubborn_client_keeps(tmp_path: Path, child: bool) -> None:
     body = """
-    import asyncio, time
+    import asyncio, multiprocessing, time
     import hindsight_adapter_core.bridge as bridge
     bridge.Bridge.drain.__defaults__ = (1.0,)
     bridge.Bridge.close.__defaults__ = (30.0,)
@@ -312,13 +313,24 @@ def test_an_exit_waits_once_and_saves_what_a_stubborn_client_keeps(tmp_path: Pat
                 except asyncio.CancelledError:
                     pass
 
-    options = DeliveryOptions(spool_path=sys.argv[2])
-    memory = open_memory(PACKAGE, MemoryOptions(bank_id="b", retain_async=True, delivery=options), client=Client())
-    memory.retain_in_background("last words")
+    def work():
+        options = DeliveryOptions(spool_path=sys.argv[2])
+        memory = open_memory(PACKAGE, MemoryOptions(bank_id="b", retain_async=True, delivery=options), client=Client())
+        memory.retain_in_background("last words")
+
+    if sys.argv[3] == "True":
+        bridge.Bridge.close.__defaults__ = (1.0,)
+        process = multiprocessing.get_context("fork").Process(target=work)
+        process.start()
+        process.join()
+        sys.exit(process.exitcode)
+    work()
     """
     spool = tmp_path / "spool.jsonl"
-    done = run_script(body, "", str(spool))
+    done = run_script(body, "", str(spool), str(child))
+    assert done.returncode == 0
     assert "1 memory writes were not delivered before the process ended; they wait in" in done.stderr
+    assert "Traceback" not in done.stderr
     assert [call.content for call in Spool(spool).take()] == ["last words"]
 
 

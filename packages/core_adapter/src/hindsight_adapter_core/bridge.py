@@ -266,7 +266,7 @@ def _end_with_child() -> None:
 
 def _drain_at_exit() -> None:
     global _drained_in_vain
-    if _bridge is not None and _bridge.process_id == os.getpid():
+    if _bridge is not None and _bridge.process_id == os.getpid() and not _bridge.closed:
         _drained_in_vain = _bridge.drain() > 0
 
 
