@@ -247,15 +247,13 @@ class PassageCheck:
     def _mention(self, fact: ModelFact, at: int, interval: Interval | None) -> TimeMention | None:
         """The told time of a fact: the one that its words quote, that its dates mean, or that its sentence names."""
         near = (self._told[at], self._all_told)
-        line = self._passage.lines[at]
         for told in near:
             if (mention := quoted(fact.time_words, told)) is not None:
                 return mention
-        if fact.time_words and fold(fact.time_words) in fold(line.text):
-            # By themselves the words may be plainer than in their sentence.
-            alone = self._times(fact.time_words, at)
-            if alone:
-                return alone[0]
+        is_said = fact.time_words and fold(fact.time_words) in fold(self._passage.lines[at].text)
+        # By themselves the words may be plainer than in their sentence.
+        if is_said and (alone := self._times(fact.time_words, at)):
+            return alone[0]
         if interval is not None:
             for told in near:
                 if (mention := matching(interval, told)) is not None:
