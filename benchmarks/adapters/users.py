@@ -7,7 +7,8 @@ A real server with the default embedding model, and real agents with a scripted 
 model got must hold no other user's secret. Stored wrong: users whose document is not their own turns, each once; with
 --background and no pause, a queue that stays full refuses turns, and says so in the log. Requests without the user's
 own secret are counted beside it: asked the same question over and over, the question fills the ten memories that are
-shown. The time that memory adds to a turn is a turn with memory less the median turn without. Three readings of it:
+shown. The time that memory adds to a turn is a turn with memory less the median turn of the same users without. Three
+readings of it:
 
 * one by one: five users, one after the other.
 * with a model of --model-seconds: all users at once, each answer takes that long, a fifth more or less, as with a real
@@ -47,6 +48,7 @@ from hindsight_server.testing.process import ServerProcess
 BAR_MILLISECONDS = 60.0
 FLUSH_SECONDS = 120.0
 SPREAD = 0.2  # of the model's time
+PLAIN_TURNS = 5  # of each user, without memory
 _THOUGHT: ContextVar[list[float]] = ContextVar("seconds that the model took in this turn")
 #: ``ask(user, text)`` gives the words that the model was sent.
 Ask = Callable[[str, str], Awaitable[str]]
@@ -226,7 +228,7 @@ class Talk:
     without_own: int = 0
 
 
-async def converse(ask: Ask, users: list[str], turns: int, *, at_once: bool, spread: float = 0.0) -> Talk:
+async def converse(ask: Ask, *, users: list[str], turns: int, at_once: bool, spread: float = 0.0) -> Talk:
     """Let the users talk, one after the other, or all at once with first turns over ``spread`` seconds."""
     talk = Talk()
 
@@ -296,10 +298,13 @@ class Measurement:
 
     async def _one(self, what: str, setup: Setup, users: list[str], *, at_once: bool) -> bool:
         make = FRAMEWORKS[self.framework]
-        plain, plain_cpu = await plain_turn(make(Setup()).ask)
+        conversing = partial(converse, users=users, at_once=at_once, spread=setup.model_seconds)
+        own = time.process_time()
+        without = (await conversing(make(replace(setup, url=None)).ask, turns=PLAIN_TURNS)).seconds
+        plain, plain_cpu = statistics.median(without), (time.process_time() - own) / len(without)
         agents = make(setup)
         own, servers = time.process_time(), cpu_seconds(self.server.pid)
-        talk = await converse(agents.ask, users, self.turns, at_once=at_once, spread=setup.model_seconds)
+        talk = await conversing(agents.ask, turns=self.turns)
         await agents.flush()
         count = len(talk.seconds)
         own, servers = time.process_time() - own, cpu_seconds(self.server.pid) - servers
@@ -316,15 +321,6 @@ class Measurement:
             print(f"  {one}")
         is_capacity = at_once and not setup.model_seconds
         return not talk.crossings and not wrong and (is_capacity or p95(added) <= BAR_MILLISECONDS)
-
-
-async def plain_turn(ask: Ask, turns: int = 20) -> tuple[float, float]:
-    """A turn without memory: the median of its seconds, and its processor time."""
-    spent, began_cpu = [], time.process_time()
-    for turn in range(turns):
-        _, seconds = await timed(ask, "nobody", f"What is my secret word? ({turn})")
-        spent.append(seconds)
-    return statistics.median(spent), (time.process_time() - began_cpu) / turns
 
 
 def cpu_seconds(pid: int) -> float:

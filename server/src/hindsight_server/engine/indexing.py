@@ -10,7 +10,7 @@ import asyncio
 import logging
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -107,16 +107,30 @@ class Indexer:
         if not self._embedder.ready and not await asyncio.to_thread(self._embedder.wait_ready, self._wait_seconds):
             failed[self._embedder.spaces[0]] = self._embedder.failure or "its model is still being loaded"
         encodings = await self._encode(texts, failed)
-        if failed:
-            missing = sum(encoding is None for encoding in encodings)
-            self.unencoded_facts += missing
-            reasons = "; ".join(f"space '{space}': {reason}" for space, reason in failed.items())
-            _log.warning(
-                "%d facts get no vector and are found by words only, until the model is there again; %s",
-                missing,
-                reasons,
-            )
+        self._tell(encodings, failed)
         return encodings
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the model is loaded."""
+        return self._embedder.ready
+
+    def encode_few(self, texts: Sequence[str]) -> list[Encoding | None]:
+        """As `encode`, of a few texts in the caller's thread, once the model `is_ready`."""
+        failed: dict[str, str] = {}
+        encodings = self._encode_slice(texts, failed)
+        self._tell(encodings, failed)
+        return encodings
+
+    def _tell(self, encodings: Sequence[Encoding | None], failed: Mapping[str, str]) -> None:
+        if not failed:
+            return
+        missing = sum(encoding is None for encoding in encodings)
+        self.unencoded_facts += missing
+        reasons = "; ".join(f"space '{space}': {reason}" for space, reason in failed.items())
+        _log.warning(
+            "%d facts get no vector and are found by words only, until the model is there again; %s", missing, reasons
+        )
 
     async def encode_later(self, texts: Sequence[str]) -> list[Encoding | None]:
         """Encode what could not be encoded before: without waiting for a model, and without a warning when it fails."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hindsight_server.engine.extract.distiller import Distiller
 
 _AT_ONCE = 200  # items; between two such slices a cancelled request stops
+_SHORT = 2_000  # characters, such as a turn of a conversation has; more are encoded a slice at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +132,18 @@ class Extracting:
         self, bank_id: str, parts: Sequence[Part], *, operation_id: str | None = None, outage: Outage | None = None
     ) -> Prepared:
         """The parts with facts and vectors."""
+        short = sum(len(part.checked.item.content) for part in parts) <= _SHORT
+        if short and self._indexer.is_ready and not any(map(self.is_read, parts)):
+            # One way to a thread and back, not three: waking an idle processor takes as long as some of the work.
+            return await asyncio.to_thread(self._prepared_short, parts)
         about = CallAbout(bank_id=bank_id, purpose="retain", operation_id=operation_id)
         return await self.indexed(iter([await self.read(parts, about, outage or Outage())]))
+
+    def _prepared_short(self, parts: Sequence[Part]) -> Prepared:
+        documents = [*index(extract(parts, self._extractor, stored_chunks(parts)), self._indexer)]
+        encodings = self._indexer.encode_few(texts_to_encode(documents))
+        add_encodings(documents, encodings)
+        return Prepared(documents=tuple(documents), unencoded=sum(encoding is None for encoding in encodings))
 
     async def read(self, parts: Sequence[Part], about: CallAbout, outage: Outage) -> Read:
         """The parts with facts: extracted in worker threads a slice at a time, then read by the model, all at once."""
