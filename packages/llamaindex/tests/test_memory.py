@@ -437,6 +437,27 @@ async def test_the_buffer_is_trimmed_and_reset_touches_nothing_else(server: Fake
     assert "Message 4." in (await face(memory, "get", "Message 4."))[0].content, "what was said may now be recalled"
 
 
+async def test_the_question_is_searched_for_while_it_is_stored(server: FakeHindsight, face: Face) -> None:
+    server.remember("ada", "Ada likes the dark theme.")
+    memory = HindsightMemory.from_url(server.url, "ada")
+    server.delay("retain", 0.2)
+    await face(memory, "put", user("Which theme?"))
+    assert [one.body["query"] for one in server.requests_for("recall")] == ["Which theme?"]
+    assert "dark theme" in str(await face(memory, "get"))
+    assert len(server.requests_for("recall")) == 1
+
+
+async def test_nothing_is_searched_ahead_where_nobody_asks(server: FakeHindsight, face: Face) -> None:
+    memory = HindsightMemory.from_url(server.url, "ada")
+    for number in range(4):
+        await face(memory, "put", user(f"Message {number}."))
+    assert len(server.requests_for("recall")) <= 1
+    await face(memory, "get", "Message 3.")
+    await face(memory, "put", user("Asked again."))
+    await face(memory, "get")
+    assert [one.body["query"] for one in server.requests_for("recall")][-2:] == ["Message 3.", "Asked again."]
+
+
 @pytest.mark.feature("L5")
 async def test_trimming_leaves_no_tool_output_without_its_call(server: FakeHindsight, face: Face) -> None:
     memory = HindsightMemory.from_url(server.url, "ada", chat_history_limit=2)

@@ -91,7 +91,7 @@ def test_a_client_in_use_elsewhere_is_left_alone(server: FakeHindsight) -> None:
 async def test_async_methods_leave_the_loop_free(server: FakeHindsight) -> None:
     server.remember("ada", FACT)
     memory = HindsightMemory.from_url(server.url, "ada")
-    for method, argument in ((memory.aput, user("theme")), (memory.aget, "theme")):
+    for method, argument in ((memory.aput, user("theme")), (memory.aget, "dark")):
         server.delay("retain", 0.3)
         server.delay("recall", 0.3)
         task = asyncio.ensure_future(method(argument))  # type: ignore[operator]

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
+import contextlib
 import logging
+from collections.abc import Sequence
 from typing import Any
 
-from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
 from hindsight_adapter_core import (
+    BridgeError,
     HindsightError,
     RecallOutcome,
     fill_template,
+    get_bridge,
     memory_lines,
 )
 
@@ -28,9 +34,10 @@ class HindsightMemory(MemoryBase):
 
     Pass it as ``agent.run(..., memory=memory)``. What users write and what the assistant finally answers is stored,
     turn by turn, in one document of the bank; before the model is called, memories that fit the last user message are
-    put in front of it. One object is one conversation: make a new one for the next. The memory never makes an agent
-    fail: when the server cannot be reached, a warning is logged and the agent goes on without memories. A turn that
-    could not be stored is tried again in the background until it is, also after the memory was dumped and restored.
+    put in front of it; they are searched for while the message is being stored. One object is one conversation: make
+    a new one for the next. The memory never makes an agent fail: when the server cannot be reached, a warning is
+    logged and the agent goes on without memories. A turn that could not be stored is tried again in the background
+    until it is, also after the memory was dumped and restored.
 
     Recalled memories come as a leading system message. Agents that throw such a message away (``ReActAgent`` and
     ``CodeActAgent`` without a ``system_prompt``) get the same text at the head of the last user message instead.
@@ -71,7 +78,7 @@ class HindsightMemory(MemoryBase):
         query, texts = self._session.lookup(input)
         if texts is None:
             try:
-                outcome = self._operations.recall(query, bank_id=self.bank_id)
+                outcome = self._recall(query)
             except HindsightError as error:
                 outcome = _recall_failed(error)
             texts = self._session.note_recalled(query, outcome)
@@ -82,12 +89,40 @@ class HindsightMemory(MemoryBase):
         leading = not caller_takes_system_message()
         query, texts = self._session.lookup(input)
         if texts is None:
+            ahead = self._session.take_ahead(query)
             try:
-                outcome = await self._operations.arecall(query, bank_id=self.bank_id)
+                if ahead is not None:
+                    outcome = await asyncio.wrap_future(ahead)
+                else:
+                    outcome = await self._operations.arecall(query, bank_id=self.bank_id)
             except HindsightError as error:
                 outcome = _recall_failed(error)
             texts = self._session.note_recalled(query, outcome)
         return self._with(texts, leading)
+
+    def _recall(self, query: str) -> RecallOutcome:
+        ahead = self._session.take_ahead(query)
+        if ahead is None:
+            return self._operations.recall(query, bank_id=self.bank_id)
+        try:
+            return ahead.result()
+        except concurrent.futures.CancelledError:
+            raise BridgeError("the process is shutting down; memory operations are no longer possible") from None
+        except BaseException:
+            ahead.cancel()
+            raise
+
+    def _search_ahead(self, messages: Sequence[ChatMessage]) -> None:
+        """Search while the question is being stored: an agent that has put it asks for memories next."""
+        if len(messages) != 1 or messages[0].role != MessageRole.USER:
+            return
+        query, texts = self._session.lookup(None)
+        if query and texts is None:
+            bank_id, operations, bridge = self.bank_id, self._operations, get_bridge()
+            with contextlib.suppress(BridgeError):  # the process ends; who asks is told
+                self._session.search_ahead(
+                    query, lambda: bridge.submit(lambda: operations.arecall(query, bank_id=bank_id))
+                )
 
     def _with(self, texts: tuple[str, ...], leading: bool) -> list[ChatMessage]:
         block = fill_template(self.system_prompt, memory_lines(texts, style="bullets")) if texts else None
@@ -114,11 +149,13 @@ class HindsightMemory(MemoryBase):
     def put_messages(self, messages: list[ChatMessage]) -> None:
         """Append messages, and store the genuine turns among them in order."""
         self._session.add(messages)
+        self._search_ahead(messages)
         self._store()
 
     async def aput_messages(self, messages: list[ChatMessage]) -> None:
         """Async twin of :meth:`put_messages`."""
         self._session.add(messages)
+        self._search_ahead(messages)
         await self._astore()
 
     def set(self, messages: list[ChatMessage]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import concurrent.futures
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
@@ -53,6 +55,8 @@ class Session:
         self._complete = complete
         self._messages = trimmed(list(messages), limit)
         self._recalled: dict[str, tuple[str, ...]] = {}
+        self._ahead: tuple[int, str, concurrent.futures.Future[RecallOutcome]] | None = None
+        self._asked = True
         self._shown = ShownMemories()
         self._lock = open_in_child()
 
@@ -86,6 +90,7 @@ class Session:
             fresh = new[end:] if overlap else self.log.unseen(new)
             self._complete = self._complete and (overlap == len(old) or not self._has_stored())
             self._recalled.clear()
+            self._give_up_ahead()
             self._keep(list(messages))
             self.outbox.put(self._genuine(fresh))
 
@@ -116,6 +121,7 @@ class Session:
             self._complete = self._complete and not self._has_stored()
             self._messages = []
             self._recalled.clear()
+            self._give_up_ahead()
 
     def _has_stored(self) -> bool:
         return self.log.last is not None or len(self.outbox) > 0
@@ -146,6 +152,28 @@ class Session:
             if message.role == MessageRole.USER and (turns := stored_turns([message], self._template)):
                 return turns[0].text
         return ""
+
+    def search_ahead(self, query: str, begin: Callable[[], concurrent.futures.Future[RecallOutcome]]) -> None:
+        """Begin a search before it is asked for, unless nobody asked for the last one's."""
+        with self._lock:
+            asked, self._asked = self._asked, False
+            self._give_up_ahead()
+            if asked:
+                self._ahead = (os.getpid(), query, begin())
+
+    def take_ahead(self, query: str) -> concurrent.futures.Future[RecallOutcome] | None:
+        """The search that was begun for this question, once; in a forked process that of its parent is none."""
+        with self._lock:
+            self._asked = True
+            if self._ahead is None or self._ahead[:2] != (os.getpid(), query):
+                return None
+            search, self._ahead = self._ahead[2], None
+        return search
+
+    def _give_up_ahead(self) -> None:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[0] == os.getpid():
+            ahead[2].cancel()
 
     def note_recalled(self, query: str, outcome: RecallOutcome) -> tuple[str, ...]:
         """The texts of ``outcome`` that the messages do not hold already; kept until the next user turn.
