@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import contextlib
 import logging
 from collections.abc import Sequence
@@ -104,13 +103,11 @@ class HindsightMemory(MemoryBase):
         ahead = self._session.take_ahead(query)
         if ahead is None:
             return self._operations.recall(query, bank_id=self.bank_id)
-        try:
-            return ahead.result()
-        except concurrent.futures.CancelledError:
-            raise BridgeError("the process is shutting down; memory operations are no longer possible") from None
-        except BaseException:
-            ahead.cancel()
-            raise
+
+        async def searched() -> RecallOutcome:
+            return await asyncio.wrap_future(ahead)
+
+        return get_bridge().run(searched)
 
     def _search_ahead(self, messages: Sequence[ChatMessage]) -> None:
         """Search while the question is being stored: an agent that has put it asks for memories next."""
