@@ -30,7 +30,7 @@ async def test_nobody_sees_another_users_memories(framework: str, tmp_path: Path
     users = [f"user{number}" for number in range(8)]
     with ServerProcess(tmp_path) as server:
         agents = many_users.FRAMEWORKS[framework](many_users.Setup(url=server.url))
-        talk = await many_users.converse(agents.ask, users, 4, at_once=True)
+        talk = await many_users.converse(agents.ask, users=users, turns=4, at_once=True)
         assert talk.crossings == []
         assert talk.without_own == 0
         assert len(talk.seconds) == 32

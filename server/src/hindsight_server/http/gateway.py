@@ -29,6 +29,7 @@ _OPEN = ("/health", "/health/live", "/health/ready", "/version")
 _UPLOADS = "/files/retain"
 _CLIENT_CLOSED = 499
 _DRAIN_SECONDS = 10.0
+_DRAIN_BYTES = 32 << 20
 _BODY_SECONDS = 20.0
 _LEAST_BYTES_A_SECOND = 16 * 1024
 
@@ -93,7 +94,7 @@ class Gateway:
                 await self._pass(scope, receive, answer)
             except TooLarge as refusal:
                 await answer.error(refusal.status, refusal.detail, refusal.headers, last=False)
-                await _drain(receive, self.max_upload_bytes)
+                await _drain(receive, max(self.max_upload_bytes, _DRAIN_BYTES))
                 await answer.send({"type": "http.response.body", "body": b""})
             except Refused as refusal:
                 await answer.error(refusal.status, refusal.detail, refusal.headers)

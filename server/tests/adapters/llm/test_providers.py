@@ -174,16 +174,16 @@ async def test_a_model_that_declines_is_an_error_that_says_so(api: Api) -> None:
 async def test_no_address_with_a_key_in_it_is_shown(api: Api, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     with ModelServer([Fail(400, message="oops"), "Oslo."]) as server:
-        address = server.url.replace("http://", "http://ann:pass-4417@") + "?key=query-4417"
+        address = server.url.replace("http://", "http://ann:pass-figs-4417@") + "?key=query-figs-4417"
         endpoint = Endpoint(provider=api, api=api, model="scripted", base_url=address, key=KEY)
         provider = make_provider(endpoint)
         with pytest.raises(ModelRefused) as caught:
             await provider.chat(ChatRequest(messages=ASKED))
         await provider.chat(ChatRequest(messages=ASKED))
         await provider.close()
-    assert "key=query-4417" in server.questions[0].path
+    assert "key=query-figs-4417" in server.questions[0].path
     for shown in (str(caught.value), repr(caught.value), repr(endpoint), endpoint.host, caplog.text):
-        assert "4417" not in shown
+        assert "figs-4417" not in shown
         assert KEY not in shown
     assert "Where does Ann live?" not in caplog.text
 
