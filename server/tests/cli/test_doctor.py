@@ -85,11 +85,11 @@ def test_what_a_model_is_not_needed_for_is_no_failure(tmp_path: Path) -> None:
 
 
 def test_a_wrong_key_is_named_and_not_shown(tmp_path: Path) -> None:
-    with ModelServer([Fail(401, message="wrong key sk-4417")]) as model:
-        code, report = doctor(tmp_path, **model.environment(LLM_API_KEY="sk-4417"))
+    with ModelServer([Fail(401, message="wrong key sk-figs-4417")]) as model:
+        code, report = doctor(tmp_path, **model.environment(LLM_API_KEY="sk-figs-4417"))
     assert (code, states(report)) == (1, {"completion": "fails"})
     assert "key" in json.dumps(report)
-    assert "4417" not in json.dumps(report)
+    assert "figs-4417" not in json.dumps(report)
 
 
 def test_models_are_not_asked_when_that_is_not_wanted(tmp_path: Path) -> None:

@@ -425,7 +425,7 @@ async def test_memory_defence_reads_what_was_read(serve: Serve, run_async: bool)
             await app.done("r", answer.json()["operation_id"])
         document = await app.document("r", "d")
         assert "[REDACTED" in document["original_text"]
-        assert "4111" not in json.dumps(document)
+        assert "4111 1111" not in json.dumps(document)
         (shown,) = document["attachments"]
         assert (await app.client.get(shown["url"])).content == PHOTO
         assert (await app.facts("r"))[ROWS[1]] == ["image/png"]

@@ -207,7 +207,7 @@ def test_memory_defence_holds_in_a_dry_run_too(api: Api, model: Model) -> None:
     text = f"{_WORDS} My card is 4111 1111 1111 1111."
     shown = api.bank("POST", "defended", "/memories/dry-run-extract", {"content": text})
     assert shown.status == 200
-    assert "4111" not in json.dumps(shown.body)
+    assert "4111 1111" not in json.dumps(shown.body)
 
 
 def _numbered(question: Question) -> Reply:

@@ -62,7 +62,7 @@ def test_questions_are_listed_filtered_and_summed(own: Api, bank: str, conforms:
     assert set(by_status) == {"success", "error"}
     assert (by_status["success"]["input_tokens"], by_status["success"]["output_tokens"]) == (10, 5)
     assert by_status["success"]["output"] == {"content": "OK"}
-    assert "4417" not in str(listed.body)
+    assert "test-4417" not in str(listed.body)
     failed = own.bank("GET", bank, "/llm-requests?status=error&group=true&operation=health&provider=openai")
     assert [row["model"] for row in failed.body["items"]] == ["locked"]
     assert own.bank("GET", bank, "/llm-requests?call_type=embedding").body["total"] == 0
