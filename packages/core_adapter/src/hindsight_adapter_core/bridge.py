@@ -299,6 +299,7 @@ def _abandon_after_fork() -> None:
     global _bridge, _bridge_lock
     _bridge_lock = threading.Lock()
     open_locks()
+    _forking.clear()
     if _bridge is not None:
         import ctypes
 

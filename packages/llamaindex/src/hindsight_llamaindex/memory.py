@@ -77,7 +77,7 @@ class HindsightMemory(MemoryBase):
         query, texts = self._session.lookup(input)
         if texts is None:
             try:
-                outcome = self._recall(query)
+                outcome = get_bridge().run(lambda: self._recall(query))
             except HindsightError as error:
                 outcome = _recall_failed(error)
             texts = self._session.note_recalled(query, outcome)
@@ -88,26 +88,18 @@ class HindsightMemory(MemoryBase):
         leading = not caller_takes_system_message()
         query, texts = self._session.lookup(input)
         if texts is None:
-            ahead = self._session.take_ahead(query)
             try:
-                if ahead is not None:
-                    outcome = await asyncio.wrap_future(ahead)
-                else:
-                    outcome = await self._operations.arecall(query, bank_id=self.bank_id)
+                outcome = await self._recall(query)
             except HindsightError as error:
                 outcome = _recall_failed(error)
             texts = self._session.note_recalled(query, outcome)
         return self._with(texts, leading)
 
-    def _recall(self, query: str) -> RecallOutcome:
+    async def _recall(self, query: str) -> RecallOutcome:
         ahead = self._session.take_ahead(query)
-        if ahead is None:
-            return self._operations.recall(query, bank_id=self.bank_id)
-
-        async def searched() -> RecallOutcome:
+        if ahead is not None:
             return await asyncio.wrap_future(ahead)
-
-        return get_bridge().run(searched)
+        return await self._operations.arecall(query, bank_id=self.bank_id)
 
     def _search_ahead(self, messages: Sequence[ChatMessage]) -> None:
         """Search while the question is being stored: an agent that has put it asks for memories next."""
