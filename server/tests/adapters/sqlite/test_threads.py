@@ -1,14 +1,17 @@
-"""The writer's thread outlives whatever goes wrong in it."""
+"""The writer's thread outlives whatever goes wrong in it; few rows are read without a thread, but from a slow disk."""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 
 import apsw
 import pytest
 
-from hindsight_server.adapters.sqlite.threads import Writer
+from hindsight_server.adapters.sqlite.threads import Readers, Writer
+from hindsight_server.domain.errors import HindsightServerError
 
 
 @pytest.fixture
@@ -46,3 +49,60 @@ def test_writes_go_on_when_a_transaction_could_not_be_rolled_back(writer: Writer
     writer.submit(lambda open_: open_.execute("INSERT INTO words VALUES ('later')")).result(5)
     held = writer.submit(lambda open_: [word for (word,) in open_.execute("SELECT word FROM words")]).result(5)
     assert (held, refused) == (["kept", "later"], ["ROLLBACK"])
+
+
+@pytest.fixture
+def readers() -> Iterator[Readers]:
+    made = Readers(lambda: apsw.Connection(":memory:"), threads=1)
+    yield made
+    made.close()
+
+
+def _thread(connection: apsw.Connection) -> str:
+    connection.execute("SELECT 1").fetchone()
+    return threading.current_thread().name
+
+
+def test_a_few_rows_are_read_on_the_spot_and_in_a_transaction(readers: Readers) -> None:
+    reading = readers.glance(lambda connection: (_thread(connection), connection.in_transaction))
+    assert reading.done()
+    assert reading.result() == (threading.current_thread().name, True)
+
+
+def test_what_fails_on_the_spot_is_told_to_the_caller_and_the_next_reads_go_on(readers: Readers) -> None:
+    failing = readers.glance(lambda connection: connection.execute("SELECT nothing"))
+    with pytest.raises(apsw.SQLError, match="nothing"):
+        failing.result(5)
+    assert readers.glance(_thread).result(5) == threading.current_thread().name
+
+
+def test_after_a_slow_one_reads_go_to_the_threads_for_a_while(
+    readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readers.glance(lambda _: time.sleep(0.05)).result(5)
+    assert readers.glance(_thread).result(5).startswith("hindsight-store-reader")
+    later = time.monotonic() + 11
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert readers.glance(_thread).result(5) == threading.current_thread().name
+
+
+def test_while_another_reads_on_the_spot_reads_go_to_the_threads(readers: Readers) -> None:
+    begun, end = threading.Event(), threading.Event()
+
+    def long(_: apsw.Connection) -> None:
+        begun.set()
+        end.wait(5)
+
+    other = threading.Thread(target=readers.glance, args=(long,))
+    other.start()
+    begun.wait(5)
+    assert readers.glance(_thread).result(5).startswith("hindsight-store-reader")
+    end.set()
+    other.join(5)
+
+
+def test_a_closed_store_says_so_on_the_spot_too() -> None:
+    readers = Readers(lambda: apsw.Connection(":memory:"), threads=1)
+    readers.close()
+    with pytest.raises(HindsightServerError, match="closed"):
+        readers.glance(_thread)

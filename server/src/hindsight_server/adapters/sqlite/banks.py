@@ -91,6 +91,11 @@ def require_bank(connection: apsw.Connection, bank_id: str) -> None:
         raise BankNotFound(bank_id)
 
 
+def holds_at_most(connection: apsw.Connection, bank_id: str, facts: int) -> bool:
+    """Whether there is such a bank, with no more facts than that."""
+    return one_row(connection, "banks.holds_at_most", (bank_id, facts)) is not None
+
+
 def list_banks(connection: apsw.Connection, query: str | None, limit: int, offset: int) -> Page[Bank]:
     values: dict[str, str | int | None] = {"query": None if query is None else query.casefold()}
     total = scalar(connection, "banks.count", values)

@@ -21,7 +21,7 @@ class CauseRows(FolderAccess):
         return await self._read_bank(causes_of, bank_id, fact_ids)
 
     async def linked_by_cause(self, bank_id: str, seqs: Sequence[int]) -> LinkedFacts:
-        return await self._read_bank(_linked, bank_id, seqs)
+        return await self._read_keys(len(seqs), _linked, bank_id, seqs)
 
 
 def _linked(connection: apsw.Connection, bank_id: str, seqs: Sequence[int]) -> LinkedFacts:

@@ -73,6 +73,9 @@ class OpenedFolder:
     def read(self, work: Work[T]) -> Future[T]:
         return self._readers.submit(self._named(work))
 
+    def glance(self, work: Work[T]) -> Future[T]:
+        return self._readers.glance(self._named(work))
+
     def write(self, work: Work[T]) -> Future[T]:
         return self._writer.submit(self._named(work))
 

@@ -17,6 +17,7 @@ from hindsight_server.ports.records import FactRow, Float32Array, Int64Array, Sn
 
 _NO_SEQS: Int64Array = np.empty(0, np.int64)
 _LAST = 2**63 - 1
+_FEW_NEWS = 64
 
 
 def read_snapshot(
@@ -26,7 +27,7 @@ def read_snapshot(
     mark = one_row(connection, "snapshots.mark", (bank_id,))
     if mark is None:
         raise BankNotFound(bank_id)
-    version, removed_since, settings = mark
+    version, removed_since, settings, _ = mark
     config = from_json(settings)
     if after_version == version and limit is None:
         return Snapshot(version=version, rows=(), vectors={}, removed=_NO_SEQS, config=config)
@@ -50,6 +51,14 @@ def read_snapshot(
         complete=complete,
         config=config,
     )
+
+
+def read_news(connection: apsw.Connection, bank_id: str, after_seq: int, after_version: int) -> Snapshot | None:
+    """The snapshot after a mark if few facts are newer, else None. Raises BankNotFound."""
+    mark = one_row(connection, "snapshots.mark", (bank_id,))
+    if mark is not None and (mark[3] - after_seq > _FEW_NEWS or not mark[1] <= after_version <= mark[0]):
+        return None
+    return read_snapshot(connection, bank_id, after_seq, after_version)
 
 
 def read_token_vectors(

@@ -119,7 +119,7 @@ class SqliteStore(
         return await self._write(banks.save_bank, bank_id, change, now)
 
     async def get_bank(self, bank_id: str) -> Bank:
-        return await self._read(banks.get_bank, bank_id)
+        return await self._glance(banks.get_bank, bank_id)
 
     async def list_banks(self, query: str | None, limit: int, offset: int) -> Page[Bank]:
         return await self._read(banks.list_banks, query, limit, offset)
@@ -179,7 +179,7 @@ class SqliteStore(
         return await self._read_bank(facts_read.facts_by_id, bank_id, fact_ids)
 
     async def facts(self, bank_id: str, seqs: Sequence[int]) -> list[Fact]:
-        return await self._read_bank(facts_read.read_facts, bank_id, seqs)
+        return await self._read_keys(len(seqs), facts_read.read_facts, bank_id, seqs)
 
     async def list_facts(self, bank_id: str, wanted: FactFilter, limit: int, offset: int) -> Page[Fact]:
         return await self._read_bank(facts_read.list_facts, bank_id, wanted, limit, offset)
@@ -235,9 +235,12 @@ class SqliteStore(
     # recall
 
     async def name_groups(self, bank_id: str, names: Sequence[str], after_version: int) -> NameGroups:
-        return await self._read_bank(entities.name_groups, bank_id, names, after_version)
+        return await self._read_recalled(len(names), entities.name_groups, bank_id, names, after_version)
 
     async def snapshot(self, bank_id: str, after_seq: int, after_version: int, *, limit: int | None = None) -> Snapshot:
+        news = await self._glance(snapshots.read_news, bank_id, after_seq, after_version) if limit is None else None
+        if news is not None:
+            return news
         return await self._read(snapshots.read_snapshot, bank_id, after_seq, after_version, limit=limit)
 
     async def save_image(self, bank_id: str, image: BankImage) -> bool:
@@ -248,7 +251,7 @@ class SqliteStore(
         return await asyncio.to_thread(self._images.load, bank_id)
 
     async def postings(self, bank_id: str, terms: Mapping[str, int]) -> Mapping[str, tuple[Int64Array, Int32Array]]:
-        return await self._read_bank(postings.read_postings, bank_id, terms)
+        return await self._read_recalled(len(terms), postings.read_postings, bank_id, terms)
 
     async def vectors(self, bank_id: str, seqs: Sequence[int]) -> Mapping[str, tuple[Int64Array, Float32Array]]:
         return await self._read(snapshots.read_vectors, bank_id, seqs)
@@ -257,7 +260,7 @@ class SqliteStore(
         return await self._write(facts_write.add_vectors, bank_id, vectors)
 
     async def token_vectors(self, bank_id: str, space: str, seqs: Sequence[int]) -> Mapping[int, Int8Array]:
-        return await self._read_bank(snapshots.read_token_vectors, bank_id, space, seqs)
+        return await self._read_keys(len(seqs), snapshots.read_token_vectors, bank_id, space, seqs)
 
     # what webhooks are told of
 

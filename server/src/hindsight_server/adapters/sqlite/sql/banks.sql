@@ -20,6 +20,9 @@ SELECT bank_id, name, mission, skepticism, literalism, empathy, config, created_
 FROM banks
 WHERE bank_id = ?
 
+-- name: holds_at_most
+SELECT 1 FROM banks WHERE bank_id = ? AND fact_count <= ?
+
 -- name: exists
 SELECT 1 FROM banks WHERE bank_id = ?
 

@@ -1,5 +1,5 @@
 -- name: mark
-SELECT version, removed_since, config FROM banks WHERE bank_id = ?
+SELECT version, removed_since, config, next_seq FROM banks WHERE bank_id = ?
 
 -- name: rows
 SELECT seq, fact_type, document_id, turn_index, context, session, speaker, role, mentioned_at, occurred_start,
