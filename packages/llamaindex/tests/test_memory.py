@@ -437,11 +437,17 @@ async def test_the_buffer_is_trimmed_and_reset_touches_nothing_else(server: Fake
     assert "Message 4." in (await face(memory, "get", "Message 4."))[0].content, "what was said may now be recalled"
 
 
-async def test_the_question_is_searched_for_while_it_is_stored(server: FakeHindsight, face: Face) -> None:
+async def test_the_question_is_searched_for_while_it_is_stored(
+    server: FakeHindsight, face: Face, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server.remember("ada", "Ada likes the dark theme.")
     memory = HindsightMemory.from_url(server.url, "ada")
+    done: list[str] = []
+    work = server._work
+    monkeypatch.setattr(server, "_work", lambda request: (done.append(request.operation), work(request))[1])
     server.delay("retain", 0.2)
     await face(memory, "put", user("Which theme?"))
+    assert done[-2:] == ["recall", "retain"], "the search was done when the question was not stored yet"
     assert [one.body["query"] for one in server.requests_for("recall")] == ["Which theme?"]
     assert "dark theme" in str(await face(memory, "get"))
     assert len(server.requests_for("recall")) == 1
