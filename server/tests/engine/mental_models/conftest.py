@@ -191,3 +191,16 @@ def edit(kind: str, *facts: int, **fields: Any) -> dict[str, Any]:
 def cut_off(text: str) -> ChatReply:
     """An answer that the limit of tokens cut off."""
     return ChatReply(text=text, truncated=True)
+
+
+PAGE = "# Drinks\n\nAnn drinks green tea.\n\n# Place\n\nAnn lives in Oslo."
+
+
+async def written(pages: Pages, brain: Brain, **options: Any) -> list[str]:
+    """A page of two sections about two memories; their ids."""
+    tea = await pages.say("Ann: I drink green tea.")
+    oslo = await pages.say("Ann: I live in Oslo.")
+    brain.answer, brain.ids = PAGE, [tea, oslo]
+    await pages.make(trigger={"mode": "delta", **options})
+    assert await pages.words() == PAGE
+    return [tea, oslo]
