@@ -18,7 +18,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from hindsight_server.adapters.sqlite import SqliteStore
+from hindsight_server.adapters.sqlite import SqliteStore, opened
 from hindsight_server.adapters.sqlite import folder as folder_module
 from hindsight_server.adapters.sqlite.folder import FolderLock
 from hindsight_server.domain.errors import (
@@ -291,3 +291,16 @@ def test_a_lock_that_is_taken_away_while_another_takes_it_is_taken_anew(
     with pytest.raises(DataFolderLocked):
         FolderLock(tmp_path)
     first.release()
+
+
+async def test_a_folder_that_can_not_be_read_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path) -> apsw.Connection:
+        raise apsw.CantOpenError("too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(opened, "open_reader", refused)
+        with pytest.raises(DataFolderError, match="too many open files"):
+            await SqliteStore(tmp_path).open()
+    store = SqliteStore(tmp_path)
+    await store.open()
+    await store.close()

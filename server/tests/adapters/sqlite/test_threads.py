@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
 
 import apsw
 import pytest
 
+from hindsight_server.adapters.sqlite import SqliteStore
 from hindsight_server.adapters.sqlite.threads import Readers, Writer
 from hindsight_server.domain.errors import HindsightServerError
 
@@ -86,6 +90,31 @@ def test_after_a_slow_one_reads_go_to_the_threads_for_a_while(
     assert readers.glance(_thread).result(5) == threading.current_thread().name
 
 
+def test_what_the_database_takes_long_for_is_given_up_on_the_spot_and_read_by_a_thread(readers: Readers) -> None:
+    asked: list[str] = []
+
+    def count(connection: apsw.Connection) -> int:
+        asked.append(threading.current_thread().name)
+        numbers = (
+            "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 300000) SELECT count(*) FROM n"
+        )
+        return int(connection.execute(numbers).fetchall()[0][0])
+
+    assert readers.glance(count).result(30) == 300_000
+    assert asked[0] == threading.current_thread().name
+    assert asked[1].startswith("hindsight-store-reader")
+    assert readers.glance(_thread).result(5).startswith("hindsight-store-reader")
+
+
+def test_a_rollback_that_failed_keeps_nobody_from_reading() -> None:
+    connection = apsw.Connection(":memory:")
+    readers = Readers(lambda: connection, threads=1)
+    connection.execute("BEGIN")
+    assert readers.glance(_thread).result(5) == threading.current_thread().name
+    assert not connection.in_transaction
+    readers.close()
+
+
 def test_while_another_reads_on_the_spot_reads_go_to_the_threads(readers: Readers) -> None:
     begun, end = threading.Event(), threading.Event()
 
@@ -106,3 +135,24 @@ def test_a_closed_store_says_so_on_the_spot_too() -> None:
     readers.close()
     with pytest.raises(HindsightServerError, match="closed"):
         readers.glance(_thread)
+
+
+async def test_who_reads_one_row_after_another_gives_way(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    await store.open()
+    await store.ensure_bank("b", datetime.now(UTC))
+    others = 0
+
+    async def other() -> None:
+        nonlocal others
+        while True:
+            others += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(other())
+    until = time.monotonic() + 0.1
+    while time.monotonic() < until:
+        await store.get_bank("b")
+    beside.cancel()
+    await store.close()
+    assert others > 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -19,6 +20,7 @@ BankCall = Callable[Concatenate[apsw.Connection, str, P], T]
 
 # A row found by its key takes some 10 microseconds, about as long as it takes to wake a thread and to be woken by it.
 _FEW = 64
+_TURN_SECONDS = 0.002  # others wait no longer for a caller that reads one row after another
 _SMALL_BANK = 1000  # facts; what recall reads of all of them is a few rows a word
 
 
@@ -26,14 +28,20 @@ class FolderAccess:
     """What every part of the store stands on."""
 
     _opened: OpenedFolder | None = None
+    _gave_way = 0.0
 
     async def _read(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.wrap_future(self._held().read(lambda connection: work(connection, *args, **kwargs)))
 
     async def _glance(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of work that reads a few rows by their keys at most: on the spot."""
+        """The result of work that reads a few rows by their keys at most: on the spot. A row of them gives way."""
         reading = self._held().glance(lambda connection: work(connection, *args, **kwargs))
-        return reading.result() if reading.done() else await asyncio.wrap_future(reading)
+        if not reading.done():
+            return await asyncio.wrap_future(reading)
+        if (now := time.monotonic()) > self._gave_way + _TURN_SECONDS:
+            self._gave_way = now
+            await asyncio.sleep(0)
+        return reading.result()
 
     async def _write(self, work: Call[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.wrap_future(self._held().write(lambda connection: work(connection, *args, **kwargs)))

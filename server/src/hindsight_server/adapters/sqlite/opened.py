@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import Future
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
 
@@ -58,17 +59,22 @@ class OpenedFolder:
         except BaseException:
             self._lock.undo()
             raise
+        self._held = ExitStack()  # closed in the opposite order
+        self._held.callback(self._lock.release)
         try:
             with named_errors(self._path):
                 prepare_database(self._path)
                 self._writer = Writer(self._open_writer, lambda: named_errors(self._path))
+                self._held.callback(self._writer.close)
                 self._scrubber = Scrubber(self._path)
+                self._held.callback(self._scrubber.close)
+                self._readers = Readers(lambda: open_reader(self._path), threads=readers)
+                self._held.callback(self._readers.close)
         except BaseException as error:
-            self._lock.release()
+            self._held.close()
             if isinstance(error, Overloaded):
                 raise DataFolderError(str(error)) from error
             raise
-        self._readers = Readers(lambda: open_reader(self._path), threads=readers)
 
     def read(self, work: Work[T]) -> Future[T]:
         return self._readers.submit(self._named(work))
@@ -90,10 +96,7 @@ class OpenedFolder:
 
     def close(self) -> None:
         """Finish what was begun, fold the log into the database, and give the folder up."""
-        self._readers.close()
-        self._writer.close()
-        self._scrubber.close()
-        self._lock.release()
+        self._held.close()
 
     def _open_writer(self) -> apsw.Connection:
         connection = open_writer(self._path)

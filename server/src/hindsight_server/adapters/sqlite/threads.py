@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import apsw
@@ -22,9 +23,10 @@ Work = Callable[[apsw.Connection], T]
 
 # More would only make the first of them wait longer for its commit.
 _GROUP = 64
-# A few rows take a tenth of a millisecond, a few more when other threads compute; so long takes only a disk.
-_LONG_SECONDS = 0.02
+# A few rows take a tenth of a millisecond, or a few when other threads compute; longer takes a disk, or huge texts.
+_LONG_SECONDS = 0.01
 _AWAY_SECONDS = 10.0
+_STEPS = 200  # of SQLite's machine, between two looks at the clock: about four rows
 
 
 @dataclass(slots=True)
@@ -185,24 +187,31 @@ class Readers:
     def glance(self, work: Work[T]) -> Future[T]:
         """Run `work`, which reads a few rows, on the spot: waking a thread for it takes longer.
 
-        After one that took 20 ms, as from a disk that is busy, they go to the threads for ten seconds.
+        What takes 10 ms, as from a disk that is busy, is given up there and run by a thread, as are the next ones for
+        ten seconds.
         """
-        began = time.monotonic()
-        if began < self._away_until or not self._glancing.acquire(blocking=False):
+        if time.monotonic() < self._away_until or not self._glancing.acquire(blocking=False):
             return self.submit(work)
         try:
-            if self._glance is None:
-                return self.submit(work)
-            future: Future[T] = Future()
-            try:
-                future.set_result(_read(self._glance, work))
-            except Exception as error:  # whatever it is, it belongs to the caller who waits
-                future.set_exception(error)
+            read = self._on_the_spot(work)
         finally:
             self._glancing.release()
-        ended = time.monotonic()
-        if ended - began > _LONG_SECONDS:
-            self._away_until = ended + _AWAY_SECONDS
+        return self.submit(work) if read is None else read
+
+    def _on_the_spot(self, work: Work[T]) -> Future[T] | None:
+        if self._glance is None:
+            return None
+        future: Future[T] = Future()
+        until = time.monotonic() + _LONG_SECONDS
+        try:
+            future.set_result(_read(self._glance, partial(_hurried, work, until=until)))
+        except apsw.InterruptError:
+            return None
+        except Exception as error:  # whatever it is, it belongs to the caller who waits
+            future.set_exception(error)
+        finally:
+            if (ended := time.monotonic()) > until:
+                self._away_until = ended + _AWAY_SECONDS
         return future
 
     def close(self) -> None:
@@ -226,8 +235,19 @@ class Readers:
 
 
 def _read(connection: apsw.Connection, work: Work[T]) -> T:
+    if connection.in_transaction:  # the rollback of one before was interrupted
+        connection.execute("ROLLBACK")
     connection.execute("BEGIN")
     try:
         return work(connection)
     finally:
         connection.execute("ROLLBACK")
+
+
+def _hurried(work: Work[T], connection: apsw.Connection, *, until: float) -> T:
+    """Raises InterruptError when the database is still at it by then."""
+    connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+    try:
+        return work(connection)
+    finally:
+        connection.set_progress_handler(None)
