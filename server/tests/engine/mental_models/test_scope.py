@@ -111,3 +111,25 @@ async def test_a_memory_can_leave_a_scope_of_fuzzy_tags(pages: Pages, brain: Bra
     assert await pages.words() == "Ann flies to Rome."
     await pages.engine.memories.update(BANK, rome, MemoryPatch(tags=("secret",)))
     assert await pages.words() == ""
+
+
+@pytest.mark.parametrize("by", ["memory", "document"])
+async def test_a_memory_that_leaves_the_scope_while_it_is_read_is_not_written(
+    pages: Pages, brain: Brain, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    tea = await pages.say("Ann: I drink green tea.", tags=("user:ann",), document_id="d")
+    brain.answer, brain.ids = "Ann drinks green tea.", [tea]
+    compute = Refresher.compute
+
+    async def retagged(self: Refresher, model: MentalModel, **options: Any) -> Any:
+        run = await compute(self, model, **options)
+        if by == "memory":
+            await pages.engine.memories.update(BANK, tea, MemoryPatch(tags=("user:bob",)))
+        else:
+            await pages.engine.documents.update(BANK, "d", tags=("user:bob",))
+        return run
+
+    monkeypatch.setattr(Refresher, "compute", retagged)
+    await pages.make(tags=("user:ann",))
+    assert await pages.words() == ""
+    assert not (await pages.models.get(BANK, "tea")).facts

@@ -318,7 +318,7 @@ def _failed(connection: apsw.Connection, model: MentalModel, write: RefreshWrite
 
 
 def _check_sources(connection: apsw.Connection, write: RefreshWrite, content: PageContent) -> None:
-    """Raises Conflict when a memory that the writer was shown is gone or was edited meanwhile."""
+    """Raises Conflict when a memory that the writer was shown is gone, was edited or got other tags meanwhile."""
     first = scalar(connection, "mental_models.first_withdrawal", (write.bank_id,))
     wanted = {
         "bank_id": write.bank_id,
@@ -327,7 +327,7 @@ def _check_sources(connection: apsw.Connection, write: RefreshWrite, content: Pa
     }
     overrun = first > write.mark.withdrawals + 1
     if overrun or one_row(connection, "mental_models.withdrawn_since", wanted) is not None:
-        raise Conflict("A memory that the refresh has read was deleted or edited meanwhile; it is begun again.")
+        raise Conflict("A memory that the refresh has read was deleted, edited or retagged meanwhile; it is begun again.")
 
 
 def _keep_version(connection: apsw.Connection, model: MentalModel, outcome: str, now: datetime) -> None:

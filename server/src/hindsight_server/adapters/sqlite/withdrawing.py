@@ -4,7 +4,8 @@ Sections that may hold words of such a memory go, versions of the history that r
 A memory that is only written anew under its id (an observation that was refined) takes nothing away, unless another one
 is gone in the same transaction: then its new words may be there because of that one.
 
-A memory whose tags take it out of a page's scope is gone for that page.
+A memory whose tags take it out of a page's scope is gone for that page. A refresh that read a memory before it got
+other tags is begun again.
 """
 
 from __future__ import annotations
@@ -59,21 +60,29 @@ def _settle(session: BankSession) -> None:
 def note_retagged(session: BankSession, seqs: Sequence[int], tags: Sequence[str]) -> None:
     """Memories are about to get these tags: pages whose scope they leave by that lose what rests on them."""
     connection, wanted = session.connection, {"bank_id": session.bank_id, "seqs": to_json(sorted(seqs))}
+    if not seqs or one_row(connection, "mental_models.any_in_bank", (session.bank_id,)) is None:
+        return
+    _log_retagged(session, wanted, tags)
     held = {
         fact_id: ((from_json(terms) or {}).keys(), from_json(before))
         for fact_id, terms, before in all_rows(connection, "mental_models.tagged", wanted)
     }
-    lost: dict[str, None] = {}
     for model, versions in _resting(session, held):
         scope = scope_filter(model.tags, model.trigger)
         if scope is None:
             continue
         gone = {fact_id: terms for fact_id, (terms, before) in held.items() if _leaves(scope, before, tags)}
         if gone:
-            lost |= dict.fromkeys(gone)
             _take_out(session, model, versions, gone)
-    if lost:
-        _log(session, lost)
+
+
+def _log_retagged(session: BankSession, wanted: Mapping[str, Any], tags: Sequence[str]) -> None:
+    """A refresh under way may have read them, though no page rests on them yet: it is begun again whatever its scope,
+    which costs a run at times and never a look at every model."""
+    rows = all_rows(session.connection, "mental_models.tags_of", wanted)
+    retagged = [fact_id for fact_id, before in rows if set(from_json(before)) != set(tags)]
+    if retagged:
+        _log(session, retagged)
 
 
 def _leaves(scope: TagFilter, before: Sequence[str], after: Sequence[str]) -> bool:

@@ -207,6 +207,12 @@ CROSS JOIN facts AS f ON f.bank_id = :bank_id AND f.seq = wanted.value
 WHERE EXISTS (SELECT 1 FROM mental_model_sources AS s WHERE s.bank_id = :bank_id AND s.fact_id = f.fact_id)
 ORDER BY f.seq
 
+-- name: tags_of
+SELECT f.fact_id, f.tags
+FROM json_each(:seqs) AS wanted
+CROSS JOIN facts AS f ON f.bank_id = :bank_id AND f.seq = wanted.value
+ORDER BY f.seq
+
 -- name: bank_config
 SELECT config FROM banks WHERE bank_id = ?
 
