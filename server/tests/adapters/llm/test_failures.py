@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
 import socket
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -17,8 +18,8 @@ import pytest
 
 from hindsight_server.adapters.llm import Endpoint
 from hindsight_server.adapters.llm.bounds import MOST_BYTES, answer_limit
-from hindsight_server.adapters.llm.failures import retry_after
-from hindsight_server.domain.errors import BadModelAnswer, ModelRefused, ModelUnavailable, QuestionTooLong
+from hindsight_server.adapters.llm.failures import failure, retry_after
+from hindsight_server.domain.errors import BadModelAnswer, ModelError, ModelRefused, ModelUnavailable, QuestionTooLong
 from hindsight_server.engine.language import CallAbout, LanguageModel, ModelOptions
 from hindsight_server.ports.llm import ChatRequest, Message
 from hindsight_server.testing.model_server import Drop, Fail, ModelServer, Raw, Reply, Say
@@ -57,6 +58,43 @@ async def test_what_the_provider_says_is_not_repeated(api: Api) -> None:
     assert KEY not in str(caught.value)
     assert "4417B" not in str(caught.value)
     assert "invalid_api_key" in str(caught.value)
+
+
+@pytest.mark.parametrize("place", ["code", "type", "param"])
+@pytest.mark.parametrize(
+    "told",
+    [KEY, KEY[:9], KEY[5:14], KEY.upper(), f"wrong_key.{KEY}", "sk-9f8e7d6c5b", "locker", "locker_code_4417b"],
+)
+async def test_what_stands_in_the_place_of_a_code_is_shown_only_if_it_is_one(api: Api, place: str, told: str) -> None:
+    for status in (401, 503):
+        body = json.dumps({"error": {place: told}}).encode()
+        with pytest.raises(ModelError) as caught:
+            await asked(api, [Raw(data=body, status=status)], ASKED)
+        assert told not in str(caught.value)
+        assert str(caught.value).endswith(f" ({status}).")
+
+
+@pytest.mark.parametrize(
+    "code", ["invalid_api_key", "invalid_request_error", "not_found_error", "json_validate_failed", "response_format"]
+)
+def test_a_code_of_words_is_shown_in_whatever_place(code: str) -> None:
+    endpoint = Endpoint(provider="openai", api="openai", model="m", base_url="http://127.0.0.1/v1", key=KEY)
+    for place in ("code", "type", "param"):
+        assert code in str(failure(endpoint, 400, {}, {"error": {"code": KEY, place: code}}))
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        {"key": "permission"},
+        {"key": "Error"},
+        {"base_url": "http://u:Permission@h/v1"},
+        {"base_url": "http://h?k=xpermission"},
+    ],
+)
+def test_a_code_that_holds_a_part_of_a_secret_is_not_shown(secret: dict[str, Any]) -> None:
+    endpoint = Endpoint(**{"provider": "openai", "api": "openai", "model": "m", "base_url": "http://h", **secret})
+    assert "permission" not in str(failure(endpoint, 403, {}, {"error": {"code": "permission_error"}}))
 
 
 @pytest.mark.parametrize(

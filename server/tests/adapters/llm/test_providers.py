@@ -9,7 +9,7 @@ import pytest
 
 from hindsight_server.adapters.llm import Endpoint, make_provider
 from hindsight_server.domain.errors import BadModelAnswer, ModelRefused
-from hindsight_server.ports.llm import ChatRequest, Image, Message, Schema, Tool, ToolRequest
+from hindsight_server.ports.llm import ChatRequest, Image, Message, Schema, Tool, ToolRequest, Usage
 from hindsight_server.testing.model_server import Fail, ModelServer, Raw, Say
 
 from .conftest import KEY, Api, asked, opened
@@ -148,6 +148,18 @@ async def test_mistyped_parts_of_an_answer_are_passed_over() -> None:
     reply, _ = await asked("openai", [Raw(data=body)], ChatRequest(messages=ASKED))
     assert (reply.text, reply.tool_requests, reply.truncated) == ("Oslo.", (), False)
     assert reply.usage.input_tokens == 0
+
+
+@pytest.mark.parametrize("told", ["1" + "0" * 30, str(2**62), "1000000001", "-3", "7.5", "true", '"9"', "null", "[9]"])
+async def test_a_number_of_tokens_that_can_t_be_counts_as_none(api: Api, told: str) -> None:
+    numbers = ", ".join(f'"{name}": {told}' for name in ("prompt_tokens", "completion_tokens", "input_tokens"))
+    numbers += f', "output_tokens": {told}, "cache_read_input_tokens": {told}'
+    answers = {
+        "openai": f'{{"choices": [{{"message": {{"content": "Oslo."}}}}], "usage": {{{numbers}}}}}',
+        "anthropic": f'{{"content": [{{"type": "text", "text": "Oslo."}}], "usage": {{{numbers}}}}}',
+    }
+    reply, _ = await asked(api, [Raw(data=answers[api].encode())], ChatRequest(messages=ASKED))
+    assert (reply.text, reply.usage) == ("Oslo.", Usage())
 
 
 async def test_tokens_of_thought_and_cache_are_counted() -> None:

@@ -56,6 +56,11 @@ class Endpoint:
     def query(self) -> dict[str, str]:
         return dict(parse_qsl(urlsplit(self.base_url).query))
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """All that is sent along to be let in: the key, and what stands in the address."""
+        return tuple(secret for secret in (self.key, *(self.login or ()), *self.query.values()) if secret)
+
 
 def quiet_libraries() -> None:
     """Keep questions and addresses out of the log. Called when a library is first used, not on import."""

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from hindsight_server.adapters.llm.codes import may_be_shown
 from hindsight_server.adapters.llm.endpoint import Endpoint
 from hindsight_server.domain.errors import (
     KeyRefused,
@@ -31,7 +32,6 @@ _TOO_LONG = re.compile(
     r"reduce the length|exceeds the maximum number of tokens",
     re.IGNORECASE,
 )
-_CODE = re.compile(r"[a-z][a-z0-9_.\-]{1,60}", re.IGNORECASE)
 _NO_QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error"})
 
 
@@ -39,14 +39,15 @@ def failure(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: A
     """The error of an answer that is none.
 
     Args:
-        body: the decoded JSON of the answer, or None. Only its codes are shown, since its prose may repeat the key or
-            the question.
+        body: the decoded JSON of the answer, or None. Only a code of known words is shown of it: its prose, and what
+            else may stand in the place of a code, may repeat the key or the question.
     """
-    code = error_code(body)
+    codes = error_codes(body)
+    code = next((code for code in codes if may_be_shown(code, endpoint.secrets)), None)
     if status == 500 and misunderstood(status, body):
         status = 501
     told = f" ({status}, {code})" if code else f" ({status})"
-    if code in _NO_QUOTA:
+    if not _NO_QUOTA.isdisjoint(codes):
         return ModelRefused(f"{endpoint.name}: the account has no credit left{told}.")
     if status in _LATER or (status >= 500 and status != 501):
         what = "is asked too often" if status == 429 else "is overloaded or down"
@@ -87,12 +88,10 @@ def _reason(status: int) -> str:
     return "does not know something in the request" if status == 501 else "refuses the request"
 
 
-def error_code(body: Any) -> str | None:
-    """The machine-readable code of an error answer, with the parameter it names."""
+def error_codes(body: Any) -> tuple[str, ...]:
+    """What stands in the places of an error's code, its kind and the parameter it names; to be read by code only."""
     error = _error(body)
-    found = [error.get(part) for part in ("code", "type", "param")]
-    codes = [code for code in found if isinstance(code, str) and _CODE.fullmatch(code)]
-    return codes[0] if codes else None
+    return tuple(found for part in ("code", "type", "param") if isinstance(found := error.get(part), str))
 
 
 def error_text(body: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from hindsight_server.adapters.llm.dialect import Dialect, Manner
 from hindsight_server.adapters.llm.endpoint import Endpoint
-from hindsight_server.adapters.llm.failures import FAILED_ANSWERS, error_code, error_text, failure, misunderstood
+from hindsight_server.adapters.llm.failures import FAILED_ANSWERS, error_codes, error_text, failure, misunderstood
 from hindsight_server.domain.errors import QuestionTooLong
 from hindsight_server.ports.llm import ChatReply, ChatRequest
 
@@ -66,7 +66,7 @@ class LibraryProvider(ABC, Generic[Client]):
                 return reply
             error = failure(self._endpoint, status, headers, body)
             first = first or error
-            learns = learns and error_code(body) not in FAILED_ANSWERS
+            learns = learns and FAILED_ANSWERS.isdisjoint(error_codes(body))
             if not misunderstood(status, body) or isinstance(error, QuestionTooLong):
                 raise error
             following = self._dialect.simpler(request, manner, error_text(body))

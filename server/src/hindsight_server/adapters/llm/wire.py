@@ -9,6 +9,8 @@ from typing import Any, cast
 
 from hindsight_server.ports.llm import Image, Schema, ToolRequest
 
+_MOST_TOKENS = 10**9
+
 
 def decoded(body: bytes) -> Any:
     """The JSON of an answer; None when it is none."""
@@ -32,8 +34,8 @@ def as_text(value: Any) -> str:
 
 
 def count(value: Any) -> int:
-    """A number of tokens; 0 when it is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    """A number of tokens; 0 when it is none, or more than any question can have: that tells nothing."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_TOKENS else 0
 
 
 def asked_in_words(schema: Schema) -> str:
