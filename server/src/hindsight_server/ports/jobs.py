@@ -15,7 +15,10 @@ class JobQueue(Protocol):
     async def get_operation(self, bank_id: str, operation_id: str) -> Operation | None: ...
 
     async def claim_operation(self, types: Sequence[str], now: datetime, lease_seconds: float) -> Operation | None:
-        """Take the oldest pending operation, or one whose lease has run out; it is `processing` from then on."""
+        """Take the oldest pending operation, or one whose lease has run out; it is `processing` from then on.
+
+        A refresh of a mental model is left where it is while another one of that model is `processing`.
+        """
         ...
 
     async def finish_operation(

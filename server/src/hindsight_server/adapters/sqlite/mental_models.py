@@ -327,7 +327,7 @@ def _check_sources(connection: apsw.Connection, write: RefreshWrite, content: Pa
     }
     overrun = first > write.mark.withdrawals + 1
     if overrun or one_row(connection, "mental_models.withdrawn_since", wanted) is not None:
-        raise Conflict("A memory that the refresh has read was deleted, edited or retagged meanwhile; it is begun again.")
+        raise Conflict("A memory that the refresh read was deleted, edited or retagged meanwhile; it is begun again.")
 
 
 def _keep_version(connection: apsw.Connection, model: MentalModel, outcome: str, now: datetime) -> None:

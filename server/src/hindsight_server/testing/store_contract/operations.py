@@ -10,7 +10,8 @@ import pytest
 
 from hindsight_server.domain.errors import Conflict
 from hindsight_server.domain.model import EntityMention, FactState
-from hindsight_server.ports.records import BankChange, FactChange, FactFilter
+from hindsight_server.ports.mental_models import REFRESH, refresh_payload
+from hindsight_server.ports.records import BankChange, FactChange, FactFilter, Operation
 from hindsight_server.ports.store import Store
 from hindsight_server.testing.store_contract.builders import NOW, document, later, operation, put, write
 from hindsight_server.testing.store_contract.retaining import texts_of
@@ -65,6 +66,30 @@ class OperationContract:
         assert claimed[0] is not None
         assert (claimed[0].status, claimed[0].attempts, claimed[0].payload) == ("processing", 1, {"n": 2})
         assert await store.claim_operation([], later(1), 10) is None
+
+    @pytest.mark.feature("F7")
+    async def test_two_refreshes_of_one_mental_model_never_run_together(self, store: Store) -> None:
+        await store.ensure_bank("b", NOW)
+        for number, model_id in enumerate(["tea", "tea", "mint", "tea"]):
+            payload = refresh_payload(model_id)
+            asked = operation("b", f"r{number}", type=REFRESH, created_at=later(number), payload=payload)
+            await store.add_operation(asked)
+
+        async def claimed(seconds: int, *, lease: float = 10.0) -> list[Operation]:
+            found = [await store.claim_operation([REFRESH], later(seconds), lease) for _ in range(4)]
+            return [one for one in found if one is not None]
+
+        assert [one.operation_id for one in await claimed(5)] == ["r0", "r2"]
+        # Of one whose worker died it is the one begun that is taken up.
+        first, mint = await claimed(20)
+        assert (first.operation_id, mint.operation_id) == ("r0", "r2")
+        await store.finish_operation(mint, "completed", later(21))
+        await store.finish_operation(first, "pending", later(21), retry_at=later(60))
+        (second,) = await claimed(22, lease=100.0)
+        assert second.operation_id == "r1"
+        assert await claimed(61) == [], "neither the one that is tried again, nor another"
+        await store.finish_operation(second, "completed", later(62))
+        assert [one.operation_id for one in await claimed(63)] == ["r0"]
 
     async def test_a_lost_lease(self, store: Store) -> None:
         await store.ensure_bank("b", NOW)

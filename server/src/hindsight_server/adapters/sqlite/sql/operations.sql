@@ -36,12 +36,21 @@ ORDER BY created_at DESC, operation_id
 LIMIT :limit OFFSET :offset
 
 -- name: next
-SELECT bank_id, operation_id
-FROM operations
-WHERE status IN ('pending', 'processing')
-    AND CASE status WHEN 'pending' THEN ifnull(next_attempt_at, :now) ELSE leased_until END <= :now
-    AND type IN (SELECT value FROM json_each(:types))
-ORDER BY created_at, operation_id
+-- Of one mental model one refresh is done at a time; the next one waits as it is.
+SELECT o.bank_id, o.operation_id
+FROM operations AS o
+WHERE o.status IN ('pending', 'processing')
+    AND CASE o.status WHEN 'pending' THEN ifnull(o.next_attempt_at, :now) ELSE o.leased_until END <= :now
+    AND o.type IN (SELECT value FROM json_each(:types))
+    AND NOT (
+        o.status = 'pending' AND o.type = 'refresh_mental_model' AND EXISTS (
+            SELECT 1
+            FROM operations AS running
+            WHERE running.status = 'processing' AND running.bank_id = o.bank_id AND running.type = o.type
+                AND running.payload ->> 'mental_model_id' = o.payload ->> 'mental_model_id'
+        )
+    )
+ORDER BY o.created_at, o.operation_id
 LIMIT 1
 
 -- name: claim
