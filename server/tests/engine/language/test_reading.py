@@ -88,6 +88,16 @@ def test_nothing_is_guessed(text: str) -> None:
     assert next(json_objects(text), None) is None
 
 
+@pytest.mark.parametrize("text", ['{"city": "Os\\u0000lo"}', '{"ci\\u0000ty": "Oslo\\u0000"}', '{"city": "\0Oslo"}\0'])
+def test_nul_is_taken_out_of_an_object(text: str) -> None:
+    assert next(json_objects(text)) == OSLO
+
+
+def test_a_text_about_nul_keeps_it() -> None:
+    assert next(json_objects(r'{"city": "\\u0000 is NUL\u0000\\"}')) == {"city": "\\u0000 is NUL\\"}
+    assert next(json_objects('{"city": "Oslo", "ci\\u0000ty": "Rome"}'), None) is None
+
+
 def test_a_tag_within_a_value_does_not_hide_the_object() -> None:
     assert next(json_objects('{"city": "the <think> tag"}')) == {"city": "the <think> tag"}
 

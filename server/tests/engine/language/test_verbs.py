@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from hindsight_server.domain.errors import AnswerTooLong, BadModelAnswer, ModelUnavailable
 from hindsight_server.engine.language import CallAbout, LanguageModel, ModelOptions
-from hindsight_server.ports.llm import ChatReply, Message, Schema, Tool
+from hindsight_server.ports.llm import ChatReply, Message, Schema, Tool, ToolRequest
 from hindsight_server.testing.scripted_model import ScriptedProvider, tool_call
 
 ABOUT = CallAbout(bank_id="ann", purpose="retain")
@@ -71,3 +73,15 @@ async def test_half_a_character_is_not_sent() -> None:
     provider = ScriptedProvider(["Oslo."])
     await LanguageModel(provider).complete([Message(role="user", text="Where is \ud83d Ann?")], about=ABOUT)
     assert provider.requests[0].messages[0].text == "Where is  Ann?"
+
+
+async def test_nul_is_taken_out_of_prose_and_of_tool_calls_as_out_of_users_texts() -> None:
+    raw = '{"query": "Hugo\\u0000"}'
+    called = ChatReply(tool_requests=(ToolRequest(request_id="1", name="s", arguments=json.loads(raw), raw=raw),))
+    written = '<tool_call>{"name": "s", "arguments": {"query": "Hugo\\u0000"}}</tool_call>'
+    model = LanguageModel(ScriptedProvider(["Gina met Hugo\0 in Lyon.", called, written]))
+    assert (await model.complete(ASKED, about=ABOUT)).text == "Gina met Hugo in Lyon."
+    for _ in range(2):
+        turn = await model.tool_turn(ASKED, [Tool(name="s", description="", parameters={})], about=ABOUT)
+        assert turn.requests[0].arguments == {"query": "Hugo"}
+        assert "u0000" not in turn.message.tool_requests[0].raw

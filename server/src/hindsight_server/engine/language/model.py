@@ -17,6 +17,7 @@ from hindsight_server.engine.language.checking import load_library, problems, pr
 from hindsight_server.engine.language.reading import (
     has_reasoning,
     json_objects,
+    readable_request,
     tool_requests_in,
     without_reasoning,
     without_reasoning_inside,
@@ -166,7 +167,7 @@ class LanguageModel:
         """
         request = replace(self._request(messages, max_tokens), tools=tuple(tools), tool_choice=choice)
         reply = await self._ask(request, about)
-        text, requests = without_reasoning(reply.text), reply.tool_requests
+        text, requests = without_reasoning(reply.text), tuple(map(readable_request, reply.tool_requests))
         if not requests and text:
             requests = tool_requests_in(reply.text, {tool.name for tool in tools})
             text = "" if requests else text

@@ -1,7 +1,8 @@
 """Reading what a model wrote: reasoning dropped, JSON found wherever it stands. Pure functions.
 
 What can be read in two ways is not read at all: a broken object, a list where an object is wanted, two values for one
-key, or a number that JSON does not have. The model is asked again then; nothing is guessed.
+key, or a number that JSON does not have. The model is asked again then; nothing is guessed. NUL characters are taken
+out, as of users' texts.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from hindsight_server.ports.llm import ToolRequest
@@ -32,12 +34,14 @@ _CALL = re.compile(r"<(tool_call|function_call)>\s*(.*?)\s*(?:</\1>|\Z)", re.DOT
 _BEGIN = re.compile(r"[{\[]")
 _LIKE_JSON = re.compile(r'\{\s*(?:"|\})')
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# A NUL of a JSON text, as it is or escaped; the two backslashes are one that is escaped itself.
+_NUL = re.compile(r"(\\\\)|\\u0000|\0")
 _MOST_BEGINNINGS = 200
 
 
 def without_reasoning(text: str) -> str:
     """The text without what stands in reasoning tags, also when only the closing or the opening tag is there."""
-    kept = _ENDED_REASONING.sub("", _REASONING.sub("", text))
+    kept = _ENDED_REASONING.sub("", _REASONING.sub("", text.replace("\0", "")))
     return _SURROGATE.sub("\ufffd", _MARKS.sub("", kept)).strip().strip("\ufeff").strip()
 
 
@@ -48,6 +52,7 @@ def has_reasoning(text: str) -> bool:
 
 def json_objects(text: str) -> Iterator[Mapping[str, Any]]:
     """The JSON objects of a text, in order; those in code fences before those in prose, none of them inside another."""
+    text = _without_nul(text)
     whole = _whole(text)
     if whole is not None:
         if isinstance(whole, dict):
@@ -69,7 +74,7 @@ def tool_requests_in(text: str, names: Collection[str]) -> tuple[ToolRequest, ..
     Args:
         names: the tools that were offered; nothing else is taken for a call.
     """
-    said = without_reasoning(text)
+    said = _without_nul(without_reasoning(text))
     pieces = [match.group(2) for match in _CALL.finditer(said)] or [_unfenced(said)]
     asked: list[ToolRequest] = []
     for piece in pieces:
@@ -83,6 +88,15 @@ def tool_requests_in(text: str, names: Collection[str]) -> tuple[ToolRequest, ..
     return tuple(asked)
 
 
+def readable_request(asked: ToolRequest) -> ToolRequest:
+    """A tool call as a provider gave it, without NUL characters."""
+    raw = _without_nul(asked.raw)
+    if raw == asked.raw:
+        return asked
+    arguments = asked.arguments if asked.arguments is None else json.loads(raw)
+    return replace(asked, arguments=arguments, raw=raw)
+
+
 def without_reasoning_inside(value: Any) -> Any:
     """A JSON value whose texts hold no reasoning either."""
     if isinstance(value, str):
@@ -92,6 +106,13 @@ def without_reasoning_inside(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: without_reasoning_inside(part) for key, part in value.items()}
     return value
+
+
+def _without_nul(text: str) -> str:
+    """A text that holds JSON, with no NUL in it nor in what it says."""
+    if "\0" not in text and r"\u0000" not in text:
+        return text
+    return _NUL.sub(lambda found: found.group(1) or "", text)
 
 
 def _in_prose(said: str) -> Iterator[Mapping[str, Any]]:
