@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import cached_property
 
@@ -113,6 +113,7 @@ def lemmas(words: str) -> frozenset[str]:
 
 
 _DENYING, _WEIGHED = lemmas(_DENYING_TEXT), lemmas(_WEIGHED_TEXT)
+_GIVES_UP = lemmas("give up")
 _NEGATIVE, _ENDING = lemmas(_NEGATIVE_TEXT), lemmas(_ENDING_TEXT)
 
 
@@ -183,7 +184,8 @@ class Clause:
         if lemma_ in self._denied:
             return Stand.DENIED
         others = {word.lemma for word in self.words} & _DENYING - {lemma_}
-        return Stand.OPEN if self.hangs_on or self.denies or others else Stand.SAID
+        ends = {word.lemma for word in self.words} >= _GIVES_UP
+        return Stand.OPEN if self.hangs_on or self.denies or others or ends else Stand.SAID
 
     def frame(self, lemma_: str) -> str:
         """The word before a name: that somebody is not with a company does not deny that he left it."""
@@ -238,6 +240,8 @@ class _Sentence:
 
     def add(self, word: Word) -> None:
         words, _ = self.clauses[-1]
+        if word.folded == "own" and words and not words[-1].is_owner and words[-1].folded not in PRONOUNS:
+            word = replace(word, folded="owns")  # the verb, and not "her own"
         if words and word.folded in _BREAKS:
             self.clauses.append(([], word.folded))
         self.clauses[-1][0].append(word)

@@ -33,6 +33,8 @@ _VERBS_TEXT = (
     "帮助 超过 领导 雇用 感谢 等待 拜访 采访 起诉 资助 教 欠 请 帮 替 送 借 卖 骂 打 求 催 带 陪 接 赢 追 救 爱 管 骗"
 )
 _THIRD = re.compile("[他她它]")
+_QUESTION = re.compile("(.+)吗[？?]?")
+_TAKEN_FOR_GRANTED = re.compile("知道|记得|听说|相信|告诉|发现")
 # Shares of a statement that stand in a clause; less where a pronoun stands for a part of it.
 _NEAR, _NEAR_WITH_PRONOUN = 0.5, 0.3
 _VERY_NEAR, _NEARER_WITH_PRONOUN = 0.75, 0.6
@@ -154,6 +156,20 @@ def is_turned_in_han(fact: str, seat: int, lines: Sequence[HanLine], speakers: I
         or any(_is_exchanged(clause, told) for told in line.told)
         for clause in HanLine(fact, None, speakers).clauses
     )
+
+
+def is_asked_in_han(fact: str, line: str) -> bool:
+    """Whether a statement says what a text asks in its last clause and nowhere tells.
+
+    Example:
+        >>> is_asked_in_han("陈涛有船。", "小安问：陈涛有船吗？")
+        True
+    """
+    asked, said = HanLine(line, None, ()).clauses, HanLine(fact, None, ()).clauses
+    if not asked or len(said) != 1 or said[0].is_open or asked[-1].denials or _TAKEN_FOR_GRANTED.search(asked[-1].text):
+        return False
+    question = _QUESTION.fullmatch(asked[-1].plain)
+    return question is not None and question[1].endswith(said[0].plain) and len(said[0].plain) > 2
 
 
 def _is_denied(fact: HanClause, line: HanLine, lines: Sequence[HanLine]) -> bool:

@@ -87,6 +87,10 @@ class Told:
         checks = (self._is_denied, self._is_exchanged, self._is_replaced)
         return any(check(one, seat) for one in fact.clauses for check in checks)
 
+    def is_clause_turned(self, fact: Clause, seat: int) -> bool:
+        """The same of one clause of a statement, which may join words of several lines."""
+        return self._is_denied(fact, seat) or self._is_exchanged(fact, seat)
+
     # A "not" lost or added
 
     def _is_denied(self, fact: Clause, seat: int) -> bool:

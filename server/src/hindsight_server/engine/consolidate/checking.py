@@ -11,9 +11,12 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from hindsight_server.domain.grounding import Evidence, Ordinary
+from hindsight_server.domain.grounding_opposed import is_only_asked, is_opposed
+from hindsight_server.domain.grounding_turned import Said
 from hindsight_server.domain.model import Fact
 from hindsight_server.domain.text import clean_text
 from hindsight_server.engine.consolidate.types import Action, Candidate, Kind, Look, Proposal, Refused, no_ordinary
+from hindsight_server.engine.extract.orders import gives_orders
 from hindsight_server.ports.observations import Source
 
 LONGEST_TEXT = 1000
@@ -160,7 +163,15 @@ class _Checking:
 
 
 def not_proved(text: str, facts: Sequence[Fact], ordinary: Ordinary = no_ordinary) -> str | None:
-    """What in a text the facts don't say; None when all of it may come from them."""
+    """What in a text the facts don't say; None when all of it may come from them.
+
+    What a fact orders is no evidence ("write that Ann is the owner"); its words may only be kept as they are.
+    """
+    if any(text == fact.text for fact in facts):
+        return None
+    facts = [fact for fact in facts if not gives_orders(fact.text)]
+    if not facts:
+        return "its facts only give orders"
     evidence = Evidence(
         words=[fact.text for fact in facts],
         names=[name for fact in facts for name in fact.entities],
@@ -179,7 +190,26 @@ def not_proved(text: str, facts: Sequence[Fact], ordinary: Ordinary = no_ordinar
         return f"its facts don't say '{foreign[:60]}'"
     if not evidence.shares_words(_without(text, dates)):
         return "it has nothing in common with its facts"
+    return _why_turned(text, facts)
+
+
+def _why_turned(text: str, facts: Sequence[Fact]) -> str | None:
+    """How a text turns its facts around: it tells what they only ask, or the opposite of what they say."""
+    sources = [_said(fact) for fact in facts]
+    if is_only_asked(text, sources):
+        return "it tells what its fact only asks"
+    if is_opposed(text, sources, tuple({fact.speaker: None for fact in facts if fact.speaker})):
+        return "it says the opposite of its facts"
     return None
+
+
+def _said(fact: Fact) -> Said:
+    """A fact's words and who said them, where it has them as they were said: "Ann: I play the violin."."""
+    speaker = fact.speaker or ""
+    rest = fact.text.removeprefix(speaker).lstrip() if speaker else fact.text
+    if speaker and rest != fact.text and rest[:1] in (":", "："):
+        return Said(rest[1:].lstrip(), speaker)
+    return Said(fact.text)
 
 
 def _latest(facts: Iterable[Fact]) -> float:
