@@ -132,7 +132,7 @@ class DocumentWrite:
         text: the part's text; reading a document joins its parts (JSON arrays are merged, else a newline between).
         source: how the part was retained (JSON-able), kept beside its text and handed back by `document_parts`.
         expected_hash: with `REPLACE`, the document's content hash as the writer read it; `StaleDocument` is raised when
-            it has another one by now. None does not look.
+            it has another one by now. The document's tags and scopes then stay as they are. None does not look.
         receipt_uri: where the caller keeps the proof of it; the document keeps that of its latest part with one.
         attachments: what tokens in the text stand for; the document holds those of all its parts.
         waited_text: the text under which the part waits for its job, where that read something into it.

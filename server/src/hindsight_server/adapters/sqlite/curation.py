@@ -57,6 +57,7 @@ def update_document(
     )
     if change.tags is not None:
         note_retagged(session, seqs, change.tags)
+        connection.execute(sql("documents.retag_parts"), (tags, bank_id, document_id))
         connection.executemany(sql("facts.set_tags"), [(tags, bank_id, seq) for seq in seqs])
         add_label_tags(session, seqs)
     rescope(session, document_id, seqs)

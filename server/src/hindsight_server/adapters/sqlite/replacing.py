@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from hindsight_server.adapters.sqlite.queries import all_rows, one_row
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.values import from_json, to_json
 from hindsight_server.domain.errors import StaleDocument
@@ -58,6 +60,36 @@ class Replacing:
 def stale(document: DocumentWrite) -> StaleDocument:
     """The error of a write that was prepared for what its document does not hold any more."""
     return StaleDocument(f"Document '{document.document_id}' changed while it was being retained; retain it again.")
+
+
+def tagged_as_waiting(document: DocumentWrite, source: Mapping[str, Any]) -> DocumentWrite:
+    """The part with the tags that it got while it waited for its job; `source` is how it is kept by now."""
+    tags = source.get("tags") or []
+    return document if tags == (document.source.get("tags") or []) else replace(document, tags=tuple(tags))
+
+
+def _as_now(
+    parts: Sequence[DocumentWrite], stored: StoredDocument, sources: Sequence[Mapping[str, Any]]
+) -> list[DocumentWrite]:
+    """The parts of a document that was extracted again, with the tags and scopes that it has by now.
+
+    Args:
+        sources: how its parts are kept by now. Older databases kept there what the parts had before they got others.
+    """
+    all_tags = from_json(stored.tags)
+    held = [source.get("tags") or [] for source in sources]
+    if len(held) != len(parts) or {tag for tags in held for tag in tags} != set(all_tags):
+        held = [all_tags] * len(parts)
+    scopes = None if stored.observation_scopes is None else from_json(stored.observation_scopes)
+    return [
+        replace(
+            part,
+            tags=tuple(tags),
+            source=part.source if tags == list(part.tags) else {**part.source, "tags": tags},
+            observation_scopes=part.observation_scopes if scopes is None else scopes,
+        )
+        for part, tags in zip(parts, held, strict=True)
+    ]
 
 
 def after_part(before: StoredDocument | None, document: DocumentWrite, part: int) -> StoredDocument:
@@ -118,6 +150,21 @@ def replacements_in(documents: Sequence[DocumentWrite]) -> dict[int, list[Docume
         elif document.document_id in current:
             current[document.document_id].append(document)
     return found
+
+
+def as_changed(session: BankSession, documents: Sequence[DocumentWrite]) -> Sequence[DocumentWrite]:
+    """With `expected_hash`, what was patched at a document while it was read again holds, not what was read."""
+    if not any(document.expected_hash for document in documents):
+        return documents
+    changed: dict[int, DocumentWrite] = {}
+    for parts in replacements_in(documents).values():
+        key = (session.bank_id, parts[0].document_id)
+        row = one_row(session.connection, "documents.read", key)
+        if parts[0].expected_hash and row is not None:
+            sources = [from_json(source) for _, source in all_rows(session.connection, "documents.parts", key)]
+            now = _as_now(parts, StoredDocument(*row), sources)
+            changed |= {id(part): one for part, one in zip(parts, now, strict=True)}
+    return [changed.get(id(document), document) for document in documents]
 
 
 def chunk_begins(document: DocumentWrite) -> dict[int, int]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from hindsight_server.domain.errors import Conflict, NotFound, StaleDocument
 from hindsight_server.domain.ids import content_hash
 from hindsight_server.domain.model import FactState
-from hindsight_server.ports.records import DocumentPart, FactChange, FactFilter, RetainResult
+from hindsight_server.ports.records import DocumentPart, FactChange, FactFilter, RetainResult, RetainWrite
 from hindsight_server.ports.store import Store
 from hindsight_server.testing.store_contract.builders import (
     NOW,
@@ -310,6 +311,39 @@ class FinishContract:
         await store.delete_document("b", "gone", NOW)
         await store.retain(write("b", document("gone", "x"), document("stays", "y"), finishes="job 2"))
         assert await texts_of(store) == ["newer", "y"]
+
+    async def test_tags_given_while_a_job_reads_hold(self, store: Store) -> None:
+        ann: dict[str, Any] = {"tags": ("user:ann",), "source": {"tags": ["user:ann"]}}
+        job = operation("b", "job", payload={"texts": "one"})
+        await store.retain(write("b", document("d", "one", state=FactState.PENDING, **ann), operation=job))
+        await store.update_document("b", "d", ("user:bob",), NOW)
+        await store.retain(write("b", document("d", "one", **ann), finishes="job"))
+        (found,) = (await store.list_facts("b", FactFilter(), 10, 0)).items
+        assert (found.state, found.tags) == (FactState.VALID, ("user:bob",))
+        assert (await store.get_document("b", "d")).tags == ("user:bob",)
+        assert [part.source["tags"] for part in await store.document_parts("b", "d")] == [["user:bob"]]
+
+    async def test_tags_and_scopes_given_while_a_document_is_read_again_hold(self, store: Store) -> None:
+        ann: dict[str, Any] = {"tags": ("user:ann",), "source": {"tags": ["user:ann"]}}
+        cal: dict[str, Any] = {"tags": ("user:cal",), "source": {"tags": ["user:cal"]}}
+        await store.retain(write("b", document("d", "one", **ann), appended("d", "two", **cal)))
+        before = (await store.get_document("b", "d")).content_hash
+
+        def again() -> RetainWrite:
+            return write("b", document("d", "One", expected_hash=before, **ann), appended("d", "Two", **cal))
+
+        await store.update_document("b", "d", None, NOW, observation_scopes="per_tag")
+        await store.retain(again())
+        facts = (await store.list_facts("b", FactFilter(), 10, 0)).items
+        assert {fact.text: fact.tags for fact in facts} == {"One": ("user:ann",), "Two": ("user:cal",)}
+        assert (await store.get_document("b", "d")).observation_scopes == "per_tag"
+        before = (await store.get_document("b", "d")).content_hash
+        await store.update_document("b", "d", ("user:bob",), NOW)
+        await store.retain(again())
+        facts = (await store.list_facts("b", FactFilter(), 10, 0)).items
+        assert [fact.tags for fact in facts] == [("user:bob",)] * 2
+        assert (await store.get_document("b", "d")).tags == ("user:bob",)
+        assert [part.source["tags"] for part in await store.document_parts("b", "d")] == [["user:bob"]] * 2
 
     async def test_a_job_that_is_gone_or_cancelled_writes_nothing(self, store: Store) -> None:
         await self.pending(store, ("one",))

@@ -34,8 +34,12 @@ DELETE FROM document_parts WHERE bank_id = ? AND document_id = ?
 INSERT INTO document_parts (bank_id, document_id, part, first_turn, turn_count, pending_operation_id, source, text)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
+-- name: retag_parts
+-- So that a job which waits for them, or reads them again, finds what holds by now.
+UPDATE document_parts SET source = json_set(source, '$.tags', json(?)) WHERE bank_id = ? AND document_id = ?
+
 -- name: part_of_operation
-SELECT part, first_turn, text
+SELECT part, first_turn, text, source
 FROM document_parts
 WHERE bank_id = ? AND document_id = ? AND pending_operation_id = ?
 ORDER BY part
