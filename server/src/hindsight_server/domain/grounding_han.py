@@ -88,14 +88,20 @@ class HanClause:
 
     @cached_property
     def heads(self) -> tuple[str, ...]:
-        """What it denies: the two signs after each denial, or the one before it and the one with which it ends."""
+        """What it denies: the two signs after each denial, or the one with which it ends and what stands before it."""
         heads = []
         for end in self.denials:
             rest = _plain(self.text[end : end + _AHEAD], self.names)
             helpers = _HELPERS.match(rest)
-            rest = rest[helpers.end() :] if helpers is not None else rest
-            if rest and _HAN.match(rest):
-                heads.append(rest[:2] if len(rest) > 1 else f"{self.subject[-1:]}{rest}")
+            helped, rest = (rest[: helpers.end()], rest[helpers.end() :]) if helpers is not None else ("", rest)
+            if not rest or not _HAN.match(rest):
+                continue
+            if len(rest) > 1:
+                heads.append(rest[:2])
+                continue
+            heads.append(f"{self.subject[-1:]}{rest}")
+            if helped:
+                heads.append(f"{'喜欢' if helped.endswith('喜欢') else helped[-1]}{rest}")
         return tuple(heads)
 
     @cached_property
@@ -117,6 +123,9 @@ class HanClause:
     def is_lexical(self, head: str) -> bool:
         """Whether it denies by the meaning of another word than the one in question."""
         return any(match[0] not in head for match in _LEXICAL.finditer(self.text.replace(head, "")))
+
+    def without(self, word: str) -> HanClause:
+        return HanClause(self.text.replace(word, ""), self.names)
 
     def share(self, fact: HanClause) -> float:
         """How much of a clause of a statement stands in it, by pairs of signs."""
@@ -152,7 +161,7 @@ def is_turned_in_han(fact: str, seat: int, lines: Sequence[HanLine], speakers: I
     line = lines[seat]
     return any(
         _is_denied(clause, line, lines)
-        or _is_opposite(clause, line)
+        or _is_opposite(clause, line, lines)
         or any(_is_exchanged(clause, told) for told in line.told)
         for clause in HanLine(fact, None, speakers).clauses
     )
@@ -211,16 +220,28 @@ def _is_said_elsewhere(fact: HanClause, against: HanClause, head: str, lines: Se
     )
 
 
-def _is_opposite(fact: HanClause, line: HanLine) -> bool:
+def _is_opposite(fact: HanClause, line: HanLine, lines: Sequence[HanLine]) -> bool:
     for pair in _OPPOSITES:
         for word, against in (pair, pair[::-1]):
             if word not in fact.text or fact.denials or any(word in clause.text for clause in line.clauses):
                 continue
-            rest = HanClause(fact.text.replace(word, ""), fact.names)
+            rest = fact.without(word)
             for clause in line.clauses:
-                if against in clause.text and not clause.denials and clause.share(rest) >= _VERY_NEAR:
+                if against not in clause.text or clause.denials:
+                    continue
+                near = clause.without(against).share(rest)
+                if near >= _VERY_NEAR and not _is_told(word, rest, near, lines):
                     return True
     return False
+
+
+def _is_told(word: str, rest: HanClause, near: float, lines: Sequence[HanLine]) -> bool:
+    """Whether a clause plainly has a word beside as much of a statement's rest as is given."""
+    return any(
+        word in clause.text and not clause.denials and clause.without(word).share(rest) >= near
+        for line in lines
+        for clause in line.clauses
+    )
 
 
 def _plain(text: str, names: Sequence[str]) -> str:
