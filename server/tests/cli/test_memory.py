@@ -18,6 +18,11 @@ from uuid import uuid4
 import pytest
 import yaml
 
+from hindsight_server.cli.state import printable
+
+# It would name the window, ring the bell and turn what follows red.
+_STEERING = "\x1b]0;mine\x07 \x9b31m \x7f"
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -76,6 +81,27 @@ def test_yaml_and_csv_say_the_same(run: Run, filled: str) -> None:
     assert as_yaml["results"][0]["text"] == as_csv[0]["text"] == as_json["results"][0]["text"]
 
 
+def test_a_memory_does_not_steer_the_terminal(run: Run, bank: str) -> None:
+    assert run("memory", "retain", bank, f"Ann: I moved {_STEERING} to Oslo.").returncode == 0
+    found = {output: run("memory", "recall", bank, "Ann Oslo", "-o", output).stdout for output in ("table", "yaml")}
+    found["json"] = run("memory", "recall", bank, "Ann Oslo", "--json").stdout
+    for said in found.values():
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", said)
+    assert r"\x1b]0;mine\x07 \x9b31m \x7f" in found["table"]
+    assert _STEERING in json.loads(found["json"])["results"][0]["text"]
+    assert _STEERING in yaml.safe_load(found["yaml"])["results"][0]["text"]
+
+
+def test_a_reason_does_not_steer_the_terminal(run: Run, bank: str) -> None:
+    unknown = run("memory", "recall", f"{bank}\x1b[2J\x9b", "canoe")
+    assert unknown.returncode == 1
+    assert not re.search("[\x1b\x9b]", unknown.stderr)
+
+
+def test_lines_and_tabs_are_no_escapes() -> None:
+    assert printable("a\tb\nc\r\nd\re") == "a\tb\nc\nd\\x0de"
+
+
 @pytest.mark.feature("O2")
 def test_every_option_of_recall_is_taken(run: Run, filled: str) -> None:
     options = "--budget high --max-tokens 100 --fact-type world,experience --tags user:ann --tags-match all_strict"
@@ -95,8 +121,12 @@ def test_reflect_answers(run: Run, filled: str, tmp_path: Path) -> None:
     assert "Oslo" in run("memory", "reflect", filled, "Where does Ann live?", "--budget", "mid").stdout
     schema = tmp_path / "schema.json"
     schema.write_text('{"type": "object", "properties": {"town": {"type": "string"}}}')
-    answered = run("memory", "reflect", filled, "Where does Ann live?", "--schema", schema, "--json")
+    asked = ("memory", "reflect", filled, "Where does Ann live?", "--schema", schema)
+    answered, told = run(*asked, "--json"), run(*asked)
     assert json.loads(answered.stdout)["based_on"]["memories"]
+    assert (answered.returncode, told.returncode) == (1, 1), "no model is there for a structured answer"
+    assert "Oslo" in told.stdout
+    assert "No structured answer: " in told.stderr
     missing = run("memory", "reflect", filled, "Where?", "--schema", tmp_path / "none.json")
     assert missing.returncode == 2
     assert "none.json" in missing.stderr

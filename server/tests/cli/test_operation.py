@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -80,8 +81,29 @@ def command(url: str, model: Model) -> Command:
     model.reply = Fail(401, message="invalid key")
     command = Command(url, f"bank {uuid4().hex[:8]}/é")
     stored = command("memory", "retain", "Ann: I moved to Oslo with my two kids.")
-    assert stored["operation_id"] is None, "the answer does not name the job that is left behind"
+    assert len(stored["operation_ids"]) == 1, "the job that is left behind"
     return command
+
+
+@pytest.mark.feature("O2")
+def test_retain_tells_which_operation_reads_again_what_the_model_could_not(
+    command: Command, model: Model, tmp_path: Path
+) -> None:
+    said = command.run("memory", "retain", "Ann: I moved to Bergen.")
+    (newest, _) = command("operation", "list")["operations"]
+    head, row = said.stdout.splitlines()
+    assert head.split() == ["bank_id", "items_count", "operation_id"]
+    assert row.endswith(newest["operation_id"])
+    assert f"`hindsight operation show '{command.bank}' {newest['operation_id']}`" in said.stderr
+    (tmp_path / "a.txt").write_text("Ann: I moved to Bergen.")
+    (file,) = command("memory", "retain-files", str(tmp_path))["files"]
+    newest = command("operation", "list")["operations"][0]
+    assert file["status"] == "retained"
+    assert newest["operation_id"] in file["reason"]
+    model.reply = _FACT
+    read = command.run("memory", "retain", "Ann: I moved to Oslo, I said.")
+    assert (read.stdout.split()[:2], read.stderr) == (["bank_id", "items_count"], "")
+    assert "operation_id" not in read.stdout
 
 
 @pytest.mark.feature("O2")

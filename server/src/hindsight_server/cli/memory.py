@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
+from shlex import quote as quoted
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -51,7 +52,14 @@ def retain(  # noqa: PLR0913 -- its parameters are the options
     """Store a text."""
     item = {"content": text, "context": about, "document_id": document_id, "timestamp": timestamp, "tags": _split(tags)}
     answer = send(context.obj, bank, "POST", "memories", {"items": [item]})
-    show(context.obj, answer, [{"bank_id": answer["bank_id"], "items_count": answer["items_count"]}])
+    row = {"bank_id": answer["bank_id"], "items_count": answer["items_count"]}
+    left = _left(answer)
+    show(context.obj, answer, [{**row, "operation_id": left} if left else row])
+    if left:
+        say(
+            "Note: the text is stored as it was written, since the language model could not be used for all of it. "
+            f"Operation {left} reads it again: `hindsight operation show {quoted(bank)} {left}`."
+        )
 
 
 @app.command("retain-files")
@@ -129,9 +137,9 @@ def reflect(  # noqa: PLR0913 -- its parameters are the options
     text = answer["text"]
     if answer.get("structured_output") is not None:
         text += "\n\n" + json.dumps(answer["structured_output"], ensure_ascii=False, indent=2)
-    if answer.get("structured_output_error"):
-        text += f"\n\nNo structured answer: {answer['structured_output_error']}"
     show(context.obj, answer, [{"text": answer["text"]}], text=text)
+    if schema is not None and answer.get("structured_output") is None:
+        give_up(f"No structured answer: {answer.get('structured_output_error') or 'the server gave none'}", code=1)
 
 
 @app.command()
@@ -160,17 +168,24 @@ def _retain_file(state: State, bank: str, candidate: Candidate, shared: dict[str
     from hindsight_server.cli.api import Api, ApiError
     from hindsight_server.cli.files import Refused, read
 
-    reason = None
+    reason, status = None, "retained"
     try:
         item = {"content": read(candidate.path), "document_id": candidate.document_id, **shared}
-        Api(state).send("POST", f"{bank_path(bank)}/memories", {"items": [item]})
+        answer = Api(state).send("POST", f"{bank_path(bank)}/memories", {"items": [item]})
+        if left := _left(answer):
+            reason = f"the language model could not be used for all of it; operation {left} reads it again"
     except Refused as refusal:
-        reason = str(refusal)
+        reason, status = str(refusal), "refused"
     except ApiError as error:
         if error.code != 1:
             give_up(str(error), code=error.code)
-        reason = str(error)
-    return {"document_id": candidate.document_id, "status": "refused" if reason else "retained", "reason": reason}
+        reason, status = str(error), "refused"
+    return {"document_id": candidate.document_id, "status": status, "reason": reason}
+
+
+def _left(answer: dict[str, Any]) -> str | None:
+    """The job that a retain has left behind: it reads again what the language model could not be used for."""
+    return next(iter(answer.get("operation_ids") or ()), None)
 
 
 def _recall_row(result: dict[str, Any], *, verbose: bool) -> dict[str, Any]:

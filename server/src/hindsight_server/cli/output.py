@@ -12,10 +12,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hindsight_server.cli.state import Output, State, give_up
+from hindsight_server.cli.state import Output, State, give_up, printable
 
 Row = Mapping[str, Any]
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*")
+_CONTROL = re.compile("[\x7f-\x9f]")
 _YAML_WORDS = frozenset(("true", "false", "null", "yes", "no", "on", "off", "y", "n"))
 
 
@@ -48,12 +49,17 @@ def show(state: State, answer: Any, *, rows: Sequence[Row], text: str | None = N
 
 def _rendered(output: Output, answer: Any, rows: Sequence[Row], text: str | None) -> str:
     if output is Output.JSON:
-        return json.dumps(answer, ensure_ascii=False, indent=2) + "\n"
+        return _escaped(json.dumps(answer, ensure_ascii=False, indent=2)) + "\n"
     if output is Output.YAML:
-        return "\n".join(_yaml(answer, 0)) + "\n"
+        return _escaped("\n".join(_yaml(answer, 0))) + "\n"
     if output is Output.CSV:
         return _csv(rows)
-    return (table(rows) if text is None else text.rstrip()) + "\n"
+    return printable(table(rows) if text is None else text.rstrip()) + "\n"
+
+
+def _escaped(text: str) -> str:
+    """JSON or YAML without the control characters that JSON does not demand to be escaped, and YAML does not take."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def table(rows: Sequence[Row]) -> str:

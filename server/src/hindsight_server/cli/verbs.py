@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import typer
 
-from hindsight_server.cli.state import State, give_up
+from hindsight_server.cli.state import State, give_up, say
 
 Bank = Annotated[str, typer.Argument(metavar="BANK", help="The memory bank.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="May be repeated.")]
@@ -48,7 +48,7 @@ def show(state: State, answer: Any, rows: Sequence[Mapping[str, Any]], *, text: 
 def advise(answer: Mapping[str, Any]) -> None:
     """Say on the error stream what the server warns of."""
     for warning in answer.get("warnings") or ():
-        typer.echo(f"Note: {warning}", err=True)
+        say(f"Note: {warning}")
 
 
 def trigger_of(delta: bool | None, auto: bool | None, cron: str | None) -> dict[str, Any] | None:
