@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from hindsight_server.adapters.extract import opens_sentences
+from hindsight_server.adapters.extract import is_ordinary, opens_sentences
 from hindsight_server.engine.consolidate import Consolidator, ConsolidatorOptions
 from hindsight_server.engine.knowledge import KnowledgeBase
 from hindsight_server.engine.mental_models.automatic import AutomaticRefreshes
+from hindsight_server.engine.mental_models.delta import Reads
 from hindsight_server.engine.mental_models.jobs import RefreshJobs
 from hindsight_server.engine.mental_models.models import MentalModels
 from hindsight_server.engine.mental_models.reading import MentalModelReader
@@ -62,7 +63,8 @@ def make_knowing(base: Base) -> Knowing:
     store, clock = outside.store, outside.clock
     search = PageSearch(outside.analyzer, outside.embedder)
     reflector = _reflector(base, search)
-    refresher = Refresher(store, reflector, base.recaller, base.indexer, outside.analyzer, outside.models.reflect)
+    reads = Reads(outside.analyzer, is_ordinary)
+    refresher = Refresher(store, reflector, base.recaller, base.indexer, reads, outside.models.reflect)
     models = MentalModels(store, refresher, clock, on_job=wake, on_forget=base.on_forget)
     observes = outside.models.consolidation is not None
     pages = KnowledgeBase(store, models, search, clock, on_forget=base.on_forget, observations=observes)

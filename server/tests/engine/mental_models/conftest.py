@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hindsight_server.adapters.embed.hashing import HashingEmbedder
+from hindsight_server.adapters.extract import is_ordinary
 from hindsight_server.adapters.text import Analyzer
 from hindsight_server.domain.pages.text import rendered
 from hindsight_server.engine.banks import Banks
@@ -19,6 +20,7 @@ from hindsight_server.engine.knowledge import KnowledgeBase
 from hindsight_server.engine.language import LanguageModel, ModelOptions
 from hindsight_server.engine.memories import ForgetInput
 from hindsight_server.engine.mental_models.automatic import AutomaticRefreshes
+from hindsight_server.engine.mental_models.delta import Reads
 from hindsight_server.engine.mental_models.jobs import RefreshJobs
 from hindsight_server.engine.mental_models.models import MentalModels
 from hindsight_server.engine.mental_models.reading import MentalModelReader
@@ -148,7 +150,8 @@ def assembled(store: Store, clock: SteppingClock, brain: Brain, *, with_model: b
         banks, directives = Banks(store, clock), Directives(store, clock)
         reasoning = Reasoning(model=model, banks=banks, directives=directives, mental_models=reader)
     reflector = Reflector(store, recaller, analyzer, clock, reasoning)
-    refresher = Refresher(store, reflector, recaller, indexer, analyzer, model)
+    reads = Reads(analyzer, is_ordinary)
+    refresher = Refresher(store, reflector, recaller, indexer, reads, model)
     models = MentalModels(store, refresher, clock)
     jobs.register(REFRESH, RefreshJobs(store, refresher, clock).run)
     return Pages(

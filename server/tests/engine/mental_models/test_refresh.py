@@ -155,3 +155,16 @@ async def test_another_schema_is_answered_without_news(pages: Pages, brain: Brai
     assert len(brain.asked) == asked + 2
     assert await pages.outcome() == ("content_preserved_no_new_facts", None)
     assert (await pages.words(), await pages.models.history(BANK, "tea")) == (PAGE, [])
+
+
+async def test_a_delta_adds_sections_under_ordinary_headings(pages: Pages, brain: Brain) -> None:
+    await written(pages, brain)
+    await pages.say("Ann: I pay 40 euros a month for the gym.")
+    headings = ["Cost", "Membership Fees", "Zebulon Quentin's debts"]
+    brain.edits = {
+        "edits": [edit("add_section", 1, heading=one, text="Fees are 40 euros a month.") for one in headings]
+    }
+    done = await pages.refresh()
+    assert done.result is not None
+    assert (done.result["edits_applied"], done.result["edits_skipped"]) == (2, 1)
+    assert "# Membership Fees\n\nFees are 40 euros a month." in await pages.words()

@@ -1,9 +1,12 @@
 """Extraction of facts without a model, and the rules for names that checking a model's facts needs."""
 
-from hindsight_server.adapters.extract.builtin import BuiltinExtractor
-from hindsight_server.adapters.extract.words import NO_NAMES
+from functools import cache
 
-__all__ = ["BuiltinExtractor", "opens_sentences"]
+from hindsight_server.adapters.extract.builtin import BuiltinExtractor
+from hindsight_server.adapters.extract.words import NO_NAMES, is_common
+from hindsight_server.domain.naming.words import HAN_PLACES, given_names
+
+__all__ = ["BuiltinExtractor", "is_ordinary", "opens_sentences"]
 
 
 def opens_sentences(word: str) -> bool:
@@ -14,3 +17,23 @@ def opens_sentences(word: str) -> bool:
         (True, False)
     """
     return word in NO_NAMES
+
+
+@cache
+def _places() -> frozenset[str]:
+    return frozenset(HAN_PLACES.values())
+
+
+def is_ordinary(word: str) -> bool:
+    """Whether a lower-case word is an ordinary one, and no given name or well-known place as well.
+
+    Example:
+        >>> is_ordinary("fees"), is_ordinary("zebulon"), is_ordinary("rose"), is_ordinary("berlin")
+        (True, False, False, False)
+    """
+    if word in NO_NAMES:
+        return True
+    if word in given_names() or word in _places():
+        return False
+    singular = f"{word[:-3]}y" if word.endswith("ies") else word.removesuffix("s")
+    return is_common(word) or (len(singular) >= 3 and is_common(singular))

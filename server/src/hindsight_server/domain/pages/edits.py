@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hindsight_server.domain.grounding import Evidence, content_words
-from hindsight_server.domain.numerals import find_numbers, readings
+from hindsight_server.domain.grounding import Ordinary, content_words
+from hindsight_server.domain.pages.grounds import Grounds, no_word
 from hindsight_server.domain.pages.text import PageText, Section, level_of, one_line, rendered, settled
 
 KINDS = ("add_section", "append", "replace_section", "set_heading", "remove_section")
@@ -21,7 +21,6 @@ _ENDED = re.compile(
     r"|不再|没有|不是|停止|结束|取消|改为|改成|换成|搬到|离开|卖掉|错了|以前|现在|已经不",
     re.IGNORECASE,
 )
-_LIST_MARK = re.compile(r"(?m)^[ \t]*(?:\d{1,3}[.)]|[-*+])[ \t]")
 
 EDITS_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -66,11 +65,18 @@ class EditRules:
         proofs: the memories, numbered from 1.
         tokens: counts tokens.
         max_tokens: a page of more is not made longer.
+        ordinary: whether a lower-case word is an ordinary one, which a capital by custom makes no name.
     """
 
     proofs: Sequence[Proof]
     tokens: Callable[[str], int]
     max_tokens: int
+    ordinary: Ordinary = no_word
+
+    def grounds(self, proofs: Sequence[Proof], before: str) -> Grounds:
+        """What an edit that cites these may say."""
+        others = [one.words for one in self.proofs]
+        return Grounds([*(one.words for one in proofs), before], others=others, ordinary=self.ordinary)
 
 
 @dataclass(slots=True)
@@ -122,24 +128,25 @@ def _changed(page: PageText, edit: Any, rules: EditRules, begun: PageText) -> Pa
     kind = edit.get("kind")
     if kind not in KINDS:
         raise _Refused("there is no such kind of edit")
-    proofs = _proofs(edit.get("facts"), rules)
     if kind == "add_section":
-        changed = _added(page, edit, proofs)
+        changed = _added(page, edit, rules)
     else:
         section = page.section(str(edit.get("section_id")))
         if section is None:
             raise _Refused("there is no section of that id")
-        changed = _on_section(page, section, edit, proofs, begun.section(section.section_id) or section)
+        changed = _on_section(page, section, edit, rules, begun.section(section.section_id) or section)
     if rules.tokens(rendered(changed)) > max(rules.max_tokens, rules.tokens(rendered(page))):
         raise _Refused("the page would be longer than its max_tokens")
     return changed
 
 
-def _added(page: PageText, edit: Mapping[str, Any], proofs: list[Proof]) -> PageText:
+def _added(page: PageText, edit: Mapping[str, Any], rules: EditRules) -> PageText:
+    proofs = _proofs(edit.get("facts"), rules)
     heading, text = one_line(_words(edit, "heading")), settled(_words(edit, "text"))
     if not heading or not text:
         raise _Refused("a new section needs a heading and words")
-    _check_grounds(f"{heading}\n{text}", proofs, "")
+    _check_grounds(text, heading, rules.grounds(proofs, ""))
+    _check_related(f"{heading}\n{text}", proofs)
     at = len(page.sections)
     if edit.get("section_id") is not None:
         before = page.section(str(edit["section_id"]))
@@ -157,10 +164,10 @@ def _added(page: PageText, edit: Mapping[str, Any], proofs: list[Proof]) -> Page
 
 
 def _on_section(
-    page: PageText, section: Section, edit: Mapping[str, Any], proofs: list[Proof], begun: Section
+    page: PageText, section: Section, edit: Mapping[str, Any], rules: EditRules, begun: Section
 ) -> PageText:
     """`begun` is the section before all edits: several of them take away no more than one may."""
-    kind = edit["kind"]
+    kind, proofs = edit["kind"], _proofs(edit.get("facts"), rules)
     if kind == "remove_section":
         _check_related(f"{section.heading}\n{section.text}", proofs)
         _check_ends(proofs)
@@ -168,17 +175,19 @@ def _on_section(
     # What stays of the old words rests on the old proofs, and nobody can tell how much of them stays.
     # A section that cites nothing rests on everything, and goes on doing so.
     rests_on = tuple(dict.fromkeys([*section.fact_ids, *(one.fact_id for one in proofs)])) if section.fact_ids else ()
-    before = f"{section.heading}\n{section.text}"
+    grounds = rules.grounds(proofs, f"{section.heading}\n{section.text}")
     if kind == "set_heading":
         heading = one_line(_words(edit, "heading"))
         if not heading:
             raise _Refused("a heading needs words")
-        _check_grounds(f"{heading}\n{section.text}", proofs, before)
+        _check_grounds("", heading, grounds)
+        _check_related(f"{heading}\n{section.text}", proofs)
         return page.with_section(replace(section, heading=heading, fact_ids=rests_on))
     text = settled(_words(edit, "text"))
     if not text:
         raise _Refused("the words are empty; remove_section takes a section away")
-    _check_grounds(text, proofs, before)
+    _check_grounds(text, "", grounds)
+    _check_related(text, proofs)
     if kind == "replace_section" and _share_kept(begun.text, text) < _LEAST_KEPT:
         _check_ends(proofs)
     if kind == "append":
@@ -197,17 +206,11 @@ def _proofs(given: Any, rules: EditRules) -> list[Proof]:
     return found
 
 
-def _check_grounds(text: str, proofs: list[Proof], before: str) -> None:
-    """Refuses names and numbers from nowhere, and words that have nothing to do with the proofs."""
-    known = Evidence(words=[*(one.words for one in proofs), before])
-    plain = _LIST_MARK.sub("", text)
-    values = {value for words in (*(one.words for one in proofs), before) for value in _values(words)}
-    for number in find_numbers(plain):
-        if number.is_plain and values.isdisjoint(readings(number)):
-            raise _Refused(f"the number {plain[number.start : number.end][:20]} is in no memory that it cites")
-    if (name := known.missing_name(plain)) is not None:
-        raise _Refused(f"the name {name[:40]} is in no memory that it cites")
-    _check_related(text, proofs)
+def _check_grounds(text: str, heading: str, grounds: Grounds) -> None:
+    """Refuses names and numbers from nowhere."""
+    missing = grounds.missing(text, heading)
+    if missing is not None:
+        raise _Refused(f"{missing} is in no memory that it cites")
 
 
 def _check_ends(proofs: list[Proof]) -> None:
@@ -221,12 +224,8 @@ def _share_kept(before: str, after: str) -> float:
     return len(words & content_words(after)) / len(words) if words else 1.0
 
 
-def _values(text: str) -> set[str]:
-    return {value for number in find_numbers(text) for value in readings(number)}
-
-
 def _check_related(text: str, proofs: list[Proof]) -> None:
-    if not Evidence(words=[one.words for one in proofs]).shares_words(text):
+    if not Grounds([one.words for one in proofs]).shares_words(text):
         raise _Refused("its words have nothing in common with the memories that it cites")
 
 

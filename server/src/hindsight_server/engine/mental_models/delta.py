@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from hindsight_server.domain.defence.injection import find_injections
+from hindsight_server.domain.grounding import Ordinary
 from hindsight_server.domain.model import Fact
 from hindsight_server.domain.pages.edits import EDITS_SCHEMA, Edited, EditRules, Proof, edited
+from hindsight_server.domain.pages.grounds import no_word
 from hindsight_server.domain.pages.text import PageText
 from hindsight_server.engine.language import CallAbout, LanguageModel
 from hindsight_server.engine.language.prompts import data_block, prompt
@@ -23,13 +26,21 @@ _MARKS = re.compile(r"<(?=\s*/?\s*(?:question|page|memories)\b)", re.IGNORECASE)
 _HEADROOM = 1024  # tokens of an answer beside the words that it may write
 
 
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """How the words of pages are read. `ordinary` tells the lower-case words that a capital by custom makes no name."""
+
+    analyzer: TextAnalyzer
+    ordinary: Ordinary = no_word
+
+
 def trustworthy(facts: Sequence[Fact]) -> list[Fact]:
     """Without memories that plainly give orders to whoever reads them: no page is edited on their word."""
     return [fact for fact in facts if not find_injections(fact.text)]
 
 
 async def ask_for_edits(
-    asked: LanguageModel, analyzer: TextAnalyzer, model: MentalModel, facts: Sequence[Fact], about: CallAbout
+    asked: LanguageModel, reads: Reads, model: MentalModel, facts: Sequence[Fact], about: CallAbout
 ) -> tuple[Edited, Usage]:
     """The page of a model with the edits that new memories call for, as far as they pass the rules.
 
@@ -48,8 +59,9 @@ async def ask_for_edits(
     given = said.value.get("edits")
     rules = EditRules(
         proofs=[Proof(fact_id=fact.fact_id, words=proof_words(fact)) for fact in facts],
-        tokens=analyzer.count_tokens,
+        tokens=reads.analyzer.count_tokens,
         max_tokens=model.max_tokens,
+        ordinary=reads.ordinary,
     )
     return edited(model.content.text, given if isinstance(given, list) else [], rules), said.usage
 

@@ -18,12 +18,11 @@ from hindsight_server.engine.language import CallAbout, LanguageModel
 from hindsight_server.engine.language.checking import problems
 from hindsight_server.engine.language.prompts import data_block, prompt
 from hindsight_server.engine.mental_models import types as kinds
-from hindsight_server.engine.mental_models.delta import ask_for_edits, trustworthy
+from hindsight_server.engine.mental_models.delta import Reads, ask_for_edits, trustworthy
 from hindsight_server.engine.mental_models.scope import memory_scope, scope_warnings
 from hindsight_server.engine.mental_models.types import Refreshing
 from hindsight_server.engine.recall.types import Budget, RecallOutcome, RecallQuery
 from hindsight_server.engine.reflect.types import ReflectOutcome, ReflectQuery
-from hindsight_server.ports.analyzer import TextAnalyzer
 from hindsight_server.ports.llm import Message, Schema
 from hindsight_server.ports.mental_models import MentalModel, PageContent, PageIndex
 from hindsight_server.ports.store import Store
@@ -62,14 +61,15 @@ class Refresher:
         answers: Answers,
         finds: Finds,
         indexer: Indexer,
-        analyzer: TextAnalyzer,
+        reads: Reads,
         model: LanguageModel | None = None,
     ) -> None:
         self._store = store
         self._answers = answers
         self._finds = finds
         self._indexer = indexer
-        self._analyzer = analyzer
+        self._reads = reads
+        self._analyzer = reads.analyzer
         self._model = model
 
     async def compute(self, model: MentalModel, *, full: bool = False, operation_id: str | None = None) -> Refreshing:
@@ -188,7 +188,7 @@ class Refresher:
             run.outcome = kinds.NOTHING_NEW
             return
         try:
-            done, run.usage = await ask_for_edits(self._model, self._analyzer, model, facts, about)
+            done, run.usage = await ask_for_edits(self._model, self._reads, model, facts, about)
         except ModelUnavailable:
             raise
         except ModelError as problem:
