@@ -131,3 +131,72 @@ def test_times_are_written_out_in_the_language_of_the_text() -> None:
         *("5 May 2023", "2023年5月5日", "May 2023", "2023年5月", "2023", "2023年"),
         *("5 May 2023 to 7 May 2023", "2023年5月5日至2023年5月7日"),
     ]
+
+
+# A text, and a statement whose number counts something else.
+OF_ANOTHER_KIND = [
+    ("The call is at 9:45 am.", "The call is at 9:45 pm."),
+    ("The call is at 9:45 am.", "The call is at 21:45."),
+    ("The call is at 22:30.", "The call is at 10:30 am."),
+    ("The call is at 10:30.", "The call is at 22:30."),
+    ("The call is at 10:30.", "The call is at 10:30 pm."),
+    ("It was -5 degrees in Oslo.", "It was 5 degrees in Oslo."),
+    ("It was -5 in Oslo.", "It was 5 °C in Oslo."),
+    ("It was 5 degrees in Oslo.", "It was minus 5 degrees in Oslo."),
+    ("奥斯陆零下5度。", "奥斯陆5度。"),
+    ("It was 5 °C in Oslo.", "It was 5 °F in Oslo."),
+    ("The lamp cost 40 euros.", "The lamp cost 40 dollars."),
+    ("The lamp cost $40.", "The lamp cost €40."),
+    ("The lamp cost forty euros.", "The lamp cost $40."),
+    ("台灯40美元。", "台灯40元。"),
+    ("Kim weighs 60 kg.", "Kim weighs 60 pounds."),
+    ("金波体重60公斤。", "金波体重60磅。"),
+    ("The path is 5 km long.", "The path is 5 miles long."),
+    ("Kim stayed for 3 weeks.", "Kim stayed for 3 months."),
+    ("金波住了3天。", "金波住了3年。"),
+    ("Repairs took a month.", "Repairs took a year."),
+]
+OF_THE_SAME_KIND = [
+    ("The call is at 10:30 pm.", "The call is at 22:30."),
+    ("The call is at 22:30.", "The call is at 10:30 pm."),
+    ("The call is at 9:45 am.", "The call is at 9:45."),
+    ("The call is at 3:30.", "The call is at 15:30."),
+    ("The call is tonight at 10:30.", "The call is at 22:30."),
+    ("Dinner is at 7:30.", "Dinner is at 7:30 pm."),
+    ("It was -5 degrees in Oslo.", "It was 5 degrees below zero in Oslo."),
+    ("It was minus five in Oslo.", "It was -5 °C in Oslo."),
+    ("It was 5 below in Oslo.", "It was -5 degrees in Oslo."),
+    ("It was between 3-5 degrees in Oslo.", "It was 5 degrees in Oslo."),
+    ("奥斯陆零下五度。", "奥斯陆-5度。"),
+    ("Sales: -5% in May.", "Sales fell by 5 percent in May."),
+    ("- 5 degrees of the kiln are enough.", "5 degrees of the kiln are enough."),
+    ("The lamp cost 40 euros.", "The lamp cost €40."),
+    ("The lamp cost 40 euros.", "The lamp cost 40."),
+    ("The lamp cost 40.", "The lamp cost 40 euros."),
+    ("The lamp cost £40.", "The lamp cost forty pounds."),
+    ("The lamp cost US$40.", "The lamp cost 40 US dollars."),
+    ("The lamp cost ¥40.", "The lamp cost 40 yuan."),
+    ("台灯40块钱。", "台灯40元。"),
+    ("Kim weighs 60 pounds.", "Kim weighs 60 lbs."),
+    ("Kim bought 0.5 kg of tea.", "Kim bought 500 g of tea."),
+    ("Kim bought 500g of tea.", "Kim bought half a pound, or 0.5 kg, of tea."),
+    ("The film is 90 minutes long.", "The film is 1.5 hours long."),
+    ("Kim stayed for two weeks.", "Kim stayed for 14 days."),
+    ("Kim's son is 5.", "Kim's 5-year-old son."),
+    ("Kim needs 3 eggs and 3 kg of flour.", "Kim needs 3 kg of flour."),
+    ("Kim paid 40 euros for the lamp, then 40 dollars for the desk.", "Kim paid 40 dollars for the desk."),
+    ("Repairs took twelve months.", "Repairs took a year."),
+    ("Repairs cost 40 a month last year.", "Repairs cost 40 a month for a year."),
+    ("Repairs took a month.", "Repairs took a month, not a year."),
+    ("Repairs take an hour each, once a week.", "Repairs are done once a week, and take an hour."),
+]
+
+
+@pytest.mark.parametrize(("told", "text"), OF_ANOTHER_KIND)
+def test_a_number_of_another_kind_is_found(told: str, text: str) -> None:
+    assert Evidence(words=[told]).missing_number(text, 0) is not None
+
+
+@pytest.mark.parametrize(("told", "text"), OF_THE_SAME_KIND)
+def test_a_number_may_be_told_in_another_unit_or_without_one(told: str, text: str) -> None:
+    assert Evidence(words=[told]).missing_number(text, 0) is None

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import groupby
 
+from hindsight_server.domain.grounding_units import Quantity, exchanged_span, quantities, quantity_of
 from hindsight_server.domain.naming.words import ABBREVIATIONS, HAN_PLACES
-from hindsight_server.domain.numerals import NUMBER_WORDS, find_numbers, readings
+from hindsight_server.domain.numerals import NUMBER_WORDS, Number, find_numbers, readings
 from hindsight_server.domain.remembering import remembered
 from hindsight_server.domain.speakers import ROLES
 
@@ -158,7 +159,7 @@ class Evidence:
             spared: stretches that are not looked at, such as dates that were checked as dates.
         """
         spans, content = list(spared), content_words(text) - self._of_speakers
-        values: set[str] | None = None
+        near: list[int] | None = None
         for number in find_numbers(text):
             if not number.is_plain or any(start < number.end and number.start < end for start, end in spans):
                 continue
@@ -168,12 +169,30 @@ class Evidence:
                 continue  # a word with a numeral in it, such as 五金
             if _is_part_of_name(text, number.start, number.end) and self._has_piece(fold(written)):
                 continue
-            if values is None:
-                near = (at for at, words in enumerate(self._line_words) if at == seat or not content.isdisjoint(words))
-                values = {value for at in near for value in self._values[at]}
-            if values.isdisjoint(readings(number)):
+            if near is None:
+                near = self._near(content, seat)
+            if not self._is_counted(number, quantity_of(text, number), near):
                 return written
-        return None
+        return exchanged_span(text, self._near_lines(content, seat), spans)
+
+    def _near_lines(self, content: frozenset[str], seat: int) -> Iterator[str]:
+        for at in self._near(content, seat):
+            yield self.words[at]
+
+    def _near(self, content: frozenset[str], seat: int) -> list[int]:
+        """The texts that speak of the same as some words, and the one at `seat`."""
+        return [at for at, words in enumerate(self._line_words) if at == seat or not content.isdisjoint(words)]
+
+    def _is_counted(self, number: Number, quantity: Quantity, near: Sequence[int]) -> bool:
+        """Whether one of some texts has a number, of the same unit where both name one, or what it comes to."""
+        lines = [(self.words[at], self._quantities[at]) for at in near]
+        values = readings(number)
+        if any(quantity.fits(one, line) for line, told in lines for value in values for one in told.get(value, ())):
+            return True
+        amounts = quantity.amounts
+        return bool(amounts) and any(
+            not amounts.isdisjoint(one.amounts) for _, told in lines for held in told.values() for one in held
+        )
 
     def shares_words(self, text: str) -> bool:
         """Whether a text says something that was read: a word of content besides the one it is about.
@@ -255,8 +274,8 @@ class Evidence:
         }
 
     @cached_property
-    def _values(self) -> list[frozenset[str]]:
-        return [frozenset(value for number in find_numbers(text) for value in readings(number)) for text in self.words]
+    def _quantities(self) -> list[dict[str, frozenset[Quantity]]]:
+        return [quantities(text) for text in self.words]
 
     @cached_property
     def _line_words(self) -> list[frozenset[str]]:

@@ -60,13 +60,15 @@ class Number:
     """A number in a text: where it stands and what it is worth.
 
     `is_plain` is False for words that need not be a number at all ("one", 一 in 一些): such a number is evidence, but
-    nothing that has to be proved. Of two or more Chinese numerals, 四百六 is 460, as it is said.
+    nothing that has to be proved. Of two or more Chinese numerals, 四百六 is 460, as it is said. `is_half_told` is True
+    for a time of the day with am or pm.
     """
 
     start: int
     end: int
     value: str
     is_plain: bool = True
+    is_half_told: bool = False
 
 
 def find_numbers(text: str) -> list[Number]:
@@ -89,9 +91,9 @@ def find_numbers(text: str) -> list[Number]:
 
 
 def readings(number: Number) -> frozenset[str]:
-    """All values that a number may be meant as: ``3:30`` without am or pm is also ``15:30``."""
+    """All values that a number may be meant as: ``3:30`` without am or pm is also ``15:30``, which is not ``3:30``."""
     hour, colon, minute = number.value.partition(":")
-    if not colon:
+    if not colon or number.is_half_told or not 0 < int(hour) <= 12:
         return frozenset([number.value])
     other = (int(hour) + 12) % 24
     return frozenset([number.value, f"{other:02d}:{minute}"])
@@ -106,7 +108,7 @@ def _clocks(text: str) -> Iterator[Number]:
             hour += 12
         elif half == "a" and hour == 12:
             hour = 0
-        yield Number(*match.span(), f"{hour:02d}:{match['minute'] or '00'}")
+        yield Number(*match.span(), f"{hour:02d}:{match['minute'] or '00'}", is_half_told=bool(half))
 
 
 def _digits(text: str) -> Iterator[Number]:
