@@ -286,3 +286,37 @@ async def test_a_context_goes_on_after_a_round_trip(server: FakeHindsight, memor
     await agent.run("Ada prefers rye bread.", ctx=restored)
     assert [words for _, words in spoken(server)] == ["Ada prefers tea.", "one", "Ada prefers rye bread.", "two"]
     assert len({item["document_id"] for item in server.items("ada")}) == 1
+
+
+@pytest.mark.feature("L9")
+@pytest.mark.parametrize("held", [True, False], ids=["held by the caller", "held by the context alone"])
+async def test_a_context_keeps_the_key_from_run_to_run(server: FakeHindsight, held: bool) -> None:
+    agent = FunctionAgent(tools=[], llm=ScriptedLLM("one", "two", "three"))
+    context = Context(agent)
+    memory = HindsightMemory.from_url(server.url, "ada", api_key="hsk_right")
+    await agent.run("Ada prefers tea.", memory=memory, ctx=context)
+    if not held:
+        del memory
+    await agent.run("Ada prefers rye bread.", ctx=context)
+    assert "hsk_right" not in json.dumps(context.to_dict())
+    await agent.run("Which bread?", ctx=context)
+    assert len(server.requests_for("retain")) == 6
+    assert {request.headers.get("Authorization") for request in server.requests} == {"Bearer hsk_right"}
+
+
+@pytest.mark.feature("L10")
+async def test_flush_waits_for_what_the_context_took(server: FakeHindsight) -> None:
+    agent = FunctionAgent(tools=[], llm=ScriptedLLM(*"1234"))
+    context, pauses = Context(agent), DeliveryOptions(first_pause=0.05, longest_pause=0.1)
+    memory = HindsightMemory.from_defaults("ada", hindsight_api_url=server.url, delivery=pauses)
+    await agent.run("One.", memory=memory, ctx=context)
+    server.fail("retain", status=503, times=1000)
+    for words in ("Two.", "Three.", "Four."):
+        await agent.run(words, ctx=context)
+    assert await memory.aflush(0.1) == 6
+    server._trouble["retain"].clear()
+    before = len(server.requests_for("retain"))
+    assert await memory.aflush() == 0
+    assert server.texts("ada") == ["One.", "1", "Two.", "2", "Three.", "3", "Four.", "4"]
+    sent = [request.body["operation_id"] for request in server.requests_for("retain")[before:]]
+    assert len(sent) == len(set(sent)) == 6, "no copy sends again what another one has queued"

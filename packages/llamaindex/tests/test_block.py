@@ -230,3 +230,7 @@ def test_settings(server: FakeHindsight) -> None:
     for options, named in (({"budget": "huge"}, "budget"), ({"taggs": ["a"]}, "taggs"), ({"bank_id": None}, "bank")):
         with pytest.raises(HindsightError, match=named):
             block_of(server, **options)
+
+
+def test_a_bank_may_be_a_number() -> None:
+    assert HindsightMemoryBlock(bank_id=42, hindsight_api_url="http://127.0.0.1:9").bank_id == "42"

@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import threading
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -17,9 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from llama_index.core.base.llms.types import ChatMessage
 
-from hindsight_adapter_core import SerializationError
+from hindsight_adapter_core import Deadlines, SerializationError, SettingsError
 from hindsight_adapter_core.testing import FakeHindsight
-from hindsight_llamaindex import HindsightMemory, HindsightToolSpec, configure
+from hindsight_llamaindex import HindsightMemory, HindsightRetriever, HindsightTasks, HindsightToolSpec, configure
 
 FACT = "Ada prefers a dark theme."
 
@@ -211,3 +212,75 @@ def test_no_dump_holds_the_key(key: str, through: str) -> None:
         *(f"{tool!r}{tool.metadata}" for tool in spec.to_tool_list()),
     ]
     assert not [text for text in shown if key in text or json.dumps(key)[1:-1] in text]
+
+
+# -- what a dump does not hold -----------------------------------------------------------------------------------
+
+
+def test_a_dump_finds_the_key_while_a_copy_lives(server: FakeHindsight) -> None:
+    memory = HindsightMemory.from_url(server.url, "ada", api_key="hsk_in-code")
+    saved = memory.to_dict()
+    twin = _json_round_trip(memory)
+    del memory
+    third = HindsightMemory.from_dict(dict(saved))
+    assert [one.explain()["api_key"] for one in (twin, third)] == [("set", "argument")] * 2
+    elsewhere = HindsightMemory.from_dict({**saved, "hindsight_api_url": "http://127.0.0.1:9"})
+    assert elsewhere.explain()["api_key"] == ("not set", "default"), "a key goes to no other server"
+    other = HindsightMemory.from_dict(dict(saved), api_key="hsk_other")
+    other.put(user("Sent with the key that was given last."))
+    assert server.requests[-1].headers["Authorization"] == "Bearer hsk_other"
+    del twin, third
+    assert HindsightMemory.from_dict(dict(saved)).explain()["api_key"] == ("not set", "default")
+
+
+def test_a_key_of_the_environment_is_read_again(server: FakeHindsight, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = HindsightMemory.from_url(server.url, "ada")
+    monkeypatch.setenv("HINDSIGHT_API_KEY", "hsk_set-later")
+    twin = _json_round_trip(memory)
+    assert twin.explain()["api_key"] == ("set", "environment")
+    assert twin.to_dict()["family"] != memory.to_dict()["family"]
+
+
+def test_a_client_of_the_callers_serves_the_copies(server: FakeHindsight) -> None:
+    from hindsight_client import Hindsight
+
+    client = Hindsight(base_url=server.url, api_key="hsk_of-the-client")
+    memory = HindsightMemory.from_client(client, "ada")
+    _json_round_trip(memory).put(user("Said by the copy."))
+    assert server.requests[-1].headers["Authorization"] == "Bearer hsk_of-the-client"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_dump_restored_after_fork_sends_for_itself(server: FakeHindsight) -> None:
+    memory = HindsightMemory.from_url(server.url, "ada", api_key="hsk_in-code", deadlines=Deadlines(retain=1))
+    server.fail("retain", status=503, times=1000)
+    memory.put(user("Said while it was down."))
+    saved = memory.to_dict()
+    server._trouble["retain"].clear()
+    child = os.fork()
+    if child == 0:
+        left = 1
+        try:
+            left = HindsightMemory.from_dict(saved).flush()
+        finally:
+            os._exit(left)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert memory.flush() == 0
+    assert server.texts("ada") == ["Said while it was down."]
+    assert {request.headers["Authorization"] for request in server.requests} == {"Bearer hsk_in-code"}
+
+
+@pytest.mark.parametrize("number", [42, uuid.UUID(int=42)], ids=["int", "uuid"])
+async def test_users_that_are_numbered(server: FakeHindsight, number: Any) -> None:
+    where = {"bank_id": number, "hindsight_api_url": server.url}
+    memory = HindsightMemory.from_defaults(**where)
+    memory.put(user("I prefer tea."))
+    assert memory.bank_id == str(number)
+    assert server.texts(str(number)) == ["I prefer tea."]
+    assert memory.model_copy(update={"bank_id": 43}).bank_id == "43"
+    assert [node.text for node in HindsightRetriever(**where).retrieve("prefer")] == ["I prefer tea."]
+    assert "I prefer tea." in await HindsightToolSpec(**where).arecall_memory("prefer")
+    assert str(number) in repr(HindsightTasks(**where))
+    with pytest.raises(SettingsError, match="bank_id"):
+        HindsightMemory.from_defaults(True, hindsight_api_url=server.url)

@@ -23,7 +23,8 @@ from hindsight_adapter_core import (
 )
 
 from ._client import PACKAGE
-from .defaults import DEFAULT_BUDGET, DEFAULT_CONTEXT, DEFAULT_MAX_TOKENS, DEFAULT_TAGS_MATCH
+from .defaults import DEFAULT_BUDGET, DEFAULT_CONTEXT, DEFAULT_MAX_TOKENS, DEFAULT_TAGS_MATCH, bank_name
+from .family import Family
 from .fields import BankFields, options_among, resolved_fields
 from .session import Session
 
@@ -43,7 +44,10 @@ class MemoryBase(Connected, BankFields, BaseMemory):
     chat_history: list[ChatMessage] = Field(default_factory=list, description="Set by dumps: the local buffer.")
     conversation: dict[str, Any] | None = Field(default=None, description="Set by dumps: what is stored already.")
 
+    family: str | None = Field(default=None, repr=False, description="Set by dumps: whose copy this is.")
+
     _operations: MemoryOperations = PrivateAttr()
+    _family: Family = PrivateAttr()
     _session: Session = PrivateAttr()
 
     def __init__(
@@ -64,16 +68,19 @@ class MemoryBase(Connected, BankFields, BaseMemory):
         options = options_among(
             fields, hindsight_api_url=hindsight_api_url, mission=mission, deadlines=deadlines, delivery=delivery
         )
-        operations = open_memory(PACKAGE, options, client=client, api_key=api_key)
+        given = client is not None or api_key is not None or delivery is not None
+        family = None if given else Family.find(fields.get("family"), hindsight_api_url)
+        operations = family.open(options) if family else open_memory(PACKAGE, options, client=client, api_key=api_key)
         super().__init__(**resolved_fields(operations), **fields)
         check_template(self.system_prompt, name="system_prompt")
         check_positive("chat_history_limit", self.chat_history_limit)
         self._operations = operations
+        self._family = family or Family(operations)
         self._session = self._begin(self.chat_history, self.conversation)
         self._sync_fields()
 
     def _begin(self, messages: Sequence[ChatMessage] = (), known: dict[str, Any] | None = None) -> Session:
-        return Session(
+        session = Session(
             self._operations.new_log() if known is None else ConversationLog.from_dict(known),
             limit=self.chat_history_limit,
             template=self.system_prompt,
@@ -81,12 +88,14 @@ class MemoryBase(Connected, BankFields, BaseMemory):
             complete=known is None or bool(known.get("complete")),
             waiting=(known or {}).get("waiting") or (),
         )
+        self._family.add(session.outbox, self._operations, self.bank_id)
+        return session
 
     @classmethod
     def from_client(  # noqa: PLR0913 - the documented signature
         cls,
         client: Any,
-        bank_id: str,
+        bank_id: str | int,
         *,
         mission: str | None = None,
         context: str = DEFAULT_CONTEXT,
@@ -133,7 +142,9 @@ class MemoryBase(Connected, BankFields, BaseMemory):
         )
 
     @classmethod
-    def from_url(cls, hindsight_api_url: str, bank_id: str, *, api_key: str | None = None, **options: Any) -> Self:
+    def from_url(
+        cls, hindsight_api_url: str, bank_id: str | int, *, api_key: str | None = None, **options: Any
+    ) -> Self:
         """A memory over the server at ``hindsight_api_url``.
 
         Args:
@@ -152,7 +163,7 @@ class MemoryBase(Connected, BankFields, BaseMemory):
     @classmethod
     def from_defaults(  # noqa: PLR0913 - the documented signature
         cls,
-        bank_id: str | None = None,
+        bank_id: str | int | None = None,
         *,
         client: Any = None,
         hindsight_api_url: str | None = None,
@@ -207,6 +218,7 @@ class MemoryBase(Connected, BankFields, BaseMemory):
         # Dumps and pickles are made of fields.
         self.chat_history = self._session.messages
         self.conversation = self._session.to_dict()
+        self.family = self._family.name
 
     @model_serializer(mode="wrap")
     def custom_model_dump(self, handler: Any, info: Any) -> dict[str, Any]:
@@ -235,7 +247,7 @@ class MemoryBase(Connected, BankFields, BaseMemory):
         Raises:
             SettingsError: ``update`` holds anything else; make a new memory instead.
         """
-        changes = dict(update or {})
+        changes = {name: bank_name(value) for name, value in (update or {}).items()}
         if unknown := sorted(set(changes) - {"bank_id"}):
             raise SettingsError(f"a copy cannot change {', '.join(unknown)}; make a new memory instead")
         twin = self.__copy__()
@@ -248,6 +260,7 @@ class MemoryBase(Connected, BankFields, BaseMemory):
     def __copy__(self) -> Self:
         twin = super().__copy__()
         twin._session = self._session.copy()
+        twin._family.add(twin._session.outbox, twin._operations, twin.bank_id)
         twin._sync_fields()
         return twin
 

@@ -44,7 +44,8 @@ class HindsightMemory(MemoryBase):
 
     Use :meth:`from_client`, :meth:`from_url` or :meth:`from_defaults`. Fields can't be changed afterwards, and dumps
     (``to_dict``, pickle, ``Context.to_dict``) hold no API key: a restored memory finds its client by the dumped
-    address, ``configure()`` and ``HINDSIGHT_API_KEY``. A copy shares the client and goes on in the same document.
+    address, ``configure()`` and ``HINDSIGHT_API_KEY``. A copy shares the client and goes on in the same document;
+    so does one that is restored while this one, or another copy of it, lives in the same process.
 
     Args:
         client: a client of yours; without one it is built from ``hindsight_api_url`` and ``api_key``.
@@ -177,20 +178,26 @@ class HindsightMemory(MemoryBase):
     def flush(self, timeout: float = 10.0) -> int:
         """Wait until every turn of this conversation is stored, at most ``timeout`` seconds.
 
+        Those that copies of this memory took count as well, in this process: a ``Context`` works on copies.
+
         Turns wait while the server is down, and with ``retain_async``. The end of the process waits for them as well.
 
         Returns:
             How many turns still wait.
         """
-        self._store()
+        document_id = self._session.log.document_id
+        self._family.send(document_id)
         self._operations.flush(timeout)
-        return len(self._session.outbox)
+        self._sync_fields()
+        return self._family.waiting(document_id)
 
     async def aflush(self, timeout: float = 10.0) -> int:
         """Async twin of :meth:`flush`."""
-        await self._astore()
+        document_id = self._session.log.document_id
+        await self._family.asend(document_id)
         await self._operations.aflush(timeout)
-        return len(self._session.outbox)
+        self._sync_fields()
+        return self._family.waiting(document_id)
 
 
 def _recall_failed(error: HindsightError) -> RecallOutcome:

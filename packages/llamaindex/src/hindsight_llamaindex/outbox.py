@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ from hindsight_adapter_core import (
     MemoryOperations,
     OperationError,
     RetainItem,
+    RetainOutcome,
     Turn,
     get_bridge,
     now_iso,
@@ -30,11 +32,18 @@ logger = logging.getLogger("hindsight_llamaindex")
 
 @dataclass(eq=False)
 class _Entry:
-    """One turn. Its time and, from the first try on, its place make its request the same at every try."""
+    """One turn. Its time and, from the first try on, its place make its request the same at every try.
+
+    ``ticket`` is that of the background queue, once it is there.
+    """
 
     turn: Turn
     index: int | None = None
-    queued: bool = False
+    ticket: concurrent.futures.Future[RetainOutcome] | None = None
+
+    @property
+    def key(self) -> tuple[int | None, Turn]:
+        return self.index, self.turn
 
 
 class Outbox:
@@ -61,9 +70,35 @@ class Outbox:
         with self._lock:
             self._entries += [_Entry(replace(turn, timestamp=turn.timestamp or now_iso())) for turn in turns]
 
+    @property
+    def document_id(self) -> str:
+        """Where the turns go."""
+        return self._log.document_id
+
     def __len__(self) -> int:
         with self._lock:
             return len(self._entries)
+
+    def waiting(self) -> list[tuple[int | None, Turn]]:
+        """What tells the waiting turns apart, also among the outboxes of copies."""
+        with self._lock:
+            return [one.key for one in self._entries]
+
+    def adopt(self, other: Outbox) -> None:
+        """Wait with another outbox of this process for the turns that both hold and the other one has queued."""
+        queued = other._tickets()
+        with self._lock:
+            taken = [one for one in self._entries if one.ticket is None and one.key in queued]
+            for entry in taken:
+                entry.ticket = queued[entry.key]
+        for entry in taken:
+            self._settle_with_ticket(entry)
+
+    def _tickets(self) -> dict[tuple[int | None, Turn], concurrent.futures.Future[RetainOutcome]]:
+        with self._lock:
+            if self._process_id != os.getpid():
+                return {}  # those of the parent are never told here
+            return {one.key: one.ticket for one in self._entries if one.index is not None and one.ticket is not None}
 
     def send(self, operations: MemoryOperations, bank_id: str) -> None:
         """Send what is not sent. Raises nothing that has to do with the server."""
@@ -80,12 +115,12 @@ class Outbox:
             if self._process_id != os.getpid():
                 # The parent of this forked process delivers what it took.
                 self._process_id, self._entries = os.getpid(), [one for one in self._entries if one.index is None]
-            return any(not one.queued for one in self._entries)
+            return any(one.ticket is None for one in self._entries)
 
     async def _send(self, operations: MemoryOperations, bank_id: str) -> None:
         async with self._log.exclusive():
             with self._lock:
-                unsent = [one for one in self._entries if not one.queued]
+                unsent = [one for one in self._entries if one.ticket is None]
             for entry in unsent:
                 if entry.index is None:
                     entry.index = self._log.next_index
@@ -112,9 +147,8 @@ class Outbox:
             else:
                 self._settle(entry)
                 return
-        ticket = await operations.aretain_in_background(content, **item)
-        entry.queued = True
-        ticket.add_done_callback(lambda _: self._settle(entry))
+        entry.ticket = await operations.aretain_in_background(content, **item)
+        self._settle_with_ticket(entry)
 
     def _request(self, entry: _Entry, operations: MemoryOperations, bank_id: str) -> tuple[str, RetainItem]:
         document_id, turn = self._log.document_id, entry.turn
@@ -129,7 +163,11 @@ class Outbox:
 
     def _is_queueing(self) -> bool:
         with self._lock:
-            return any(one.queued for one in self._entries)
+            return any(one.ticket is not None for one in self._entries)
+
+    def _settle_with_ticket(self, entry: _Entry) -> None:
+        assert entry.ticket is not None
+        entry.ticket.add_done_callback(lambda _: self._settle(entry))
 
     def _settle(self, entry: _Entry) -> None:
         with self._lock:

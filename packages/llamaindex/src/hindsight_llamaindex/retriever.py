@@ -21,6 +21,7 @@ from hindsight_adapter_core import (
 )
 
 from ._client import PACKAGE
+from .defaults import bank_name
 
 __all__ = ["HindsightRetriever"]
 
@@ -71,7 +72,7 @@ class HindsightRetriever(Connected, BaseRetriever):
     def __init__(  # noqa: PLR0913 - one keyword a setting, as in the other classes
         self,
         *,
-        bank_id: str | None = None,
+        bank_id: str | int | None = None,
         client: Any = None,
         hindsight_api_url: str | None = None,
         api_key: str | None = None,
@@ -92,7 +93,7 @@ class HindsightRetriever(Connected, BaseRetriever):
         super().__init__(**options)
         self.similarity_top_k = similarity_top_k
         arguments = MemoryOptions(
-            bank_id=bank_id,
+            bank_id=bank_name(bank_id),
             hindsight_api_url=hindsight_api_url,
             budget=budget,
             max_tokens=max_tokens,

@@ -10,6 +10,7 @@ from hindsight_adapter_core import Flushed, MemoryOptions, SettingsError, open_m
 from hindsight_adapter_core.tasks import TaskMemory, TaskOptions, TaskRun, TaskRuns
 
 from ._client import PACKAGE
+from .defaults import bank_name
 
 __all__ = ["HindsightTasks"]
 
@@ -45,7 +46,7 @@ class HindsightTasks(Flushed):
     def __init__(
         self,
         *,
-        bank_id: str | None = None,
+        bank_id: str | int | None = None,
         user_id: str | None = None,
         client: Any = None,
         api_key: str | None = None,
@@ -55,7 +56,7 @@ class HindsightTasks(Flushed):
     ) -> None:
         if unknown := sorted(set(memory_options) - {one.name for one in fields(MemoryOptions)}):
             raise SettingsError(f"HindsightTasks knows no {', '.join(unknown)}")
-        known = MemoryOptions(bank_id=bank_id, **memory_options)
+        known = MemoryOptions(bank_id=bank_name(bank_id), **memory_options)
         self._operations = open_memory(PACKAGE, known, client=client, api_key=api_key)
         self._runs = TaskRuns(self._operations, user_id=user_id, options=options, snapshot=snapshot)
 

@@ -22,7 +22,7 @@ from hindsight_adapter_core import (
 )
 
 from ._client import PACKAGE
-from .defaults import DEFAULT_CONTEXT, given
+from .defaults import DEFAULT_CONTEXT, bank_name, given
 
 __all__ = ["HindsightToolSpec", "create_hindsight_tools"]
 
@@ -85,7 +85,7 @@ class HindsightToolSpec(Flushed, BaseToolSpec):
     def __init__(  # noqa: PLR0913 - the documented signature
         self,
         *,
-        bank_id: str | None,
+        bank_id: str | int | None,
         client: Any = None,
         hindsight_api_url: str | None = None,
         api_key: str | None = None,
@@ -114,7 +114,7 @@ class HindsightToolSpec(Flushed, BaseToolSpec):
         delivery: DeliveryOptions | None = None,
     ) -> None:
         options = MemoryOptions(
-            bank_id=bank_id,
+            bank_id=bank_name(bank_id),
             hindsight_api_url=hindsight_api_url,
             budget=budget,
             max_tokens=max_tokens,
@@ -217,7 +217,7 @@ def _schema(spec: MemoryToolSpec) -> type[BaseModel]:
 
 def create_hindsight_tools(  # noqa: PLR0913 - the documented signature
     *,
-    bank_id: str | None,
+    bank_id: str | int | None,
     client: Any = None,
     hindsight_api_url: str | None = None,
     api_key: str | None = None,
