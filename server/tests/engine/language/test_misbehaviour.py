@@ -66,6 +66,7 @@ UNUSABLE: dict[str, Any] = {
     "comment": '{"facts": [] // none\n}',
     "torn": '{"facts": [{"text": "x", "type": "world"}, {"te',
     "deep": '{"facts":' * 50_000,
+    "as deep as can be read": '{"facts":' * 800 + "[]" + "}" * 800,
     "unclosed fence": '```json\n{"facts": [',
     "surrogate": '{"facts": [{"text": "\\ud800", "type": "world"}]}',
     "template": "{{facts}}",

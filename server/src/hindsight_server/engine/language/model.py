@@ -266,17 +266,26 @@ def _following(schema: Schema, reply: ChatReply, messages: Sequence[Message]) ->
     wrong = ""
     accepted = schema.schema if schema.accepted is None else schema.accepted
     for found in json_objects(reply.text):
-        value = pruned(accepted, found)
-        # Reasoning within the values is dropped, unless the question itself is about such tags. Most values hold none,
-        # and questions are long.
-        thought = without_reasoning_inside(value)
-        if thought != value and not any(has_reasoning(message.text) for message in messages):
-            value = thought
+        try:
+            value = _cleaned(accepted, found, messages)
+        except RecursionError:  # what reads JSON goes deeper than what looks through it
+            return None, wrong or "its objects stand too deep within each other"
         complaints = problems(accepted, value)
         if not complaints:
             return value, ""
         wrong = wrong or "; ".join(complaints)
     return None, wrong or "it holds no whole JSON object"
+
+
+def _cleaned(accepted: Mapping[str, Any], found: Mapping[str, Any], messages: Sequence[Message]) -> Any:
+    """An object without what the schema does not allow, and without reasoning."""
+    value = pruned(accepted, found)
+    # Reasoning within the values is dropped, unless the question itself is about such tags. Most values hold none, and
+    # questions are long.
+    thought = without_reasoning_inside(value)
+    if thought != value and not any(has_reasoning(message.text) for message in messages):
+        return thought
+    return value
 
 
 def _repair(schema: Schema, reply: ChatReply, wrong: str) -> tuple[Message, Message]:
