@@ -59,8 +59,10 @@ class Operations:
     async def retry(self, bank_id: str, operation_id: str) -> None:
         """Queue a failed or cancelled operation again. Raises NotFound, Conflict in any other state."""
         if not await self._store.requeue_operation(bank_id, operation_id, self._clock.now()):
-            known = await self._existing(bank_id, operation_id)
-            raise Conflict(f"Operation '{operation_id}' is {known.status}; only failed or cancelled ones are retried.")
+            status = (await self._existing(bank_id, operation_id)).status
+            gone = status in ("failed", "cancelled")
+            remedy = "what it was to do was deleted" if gone else "only failed or cancelled ones are retried"
+            raise Conflict(f"Operation '{operation_id}' is {status}; {remedy}.")
         self._on_job()
 
     async def delete(self, bank_id: str, operation_id: str) -> None:

@@ -85,7 +85,11 @@ class ForgettingStore(Protocol):
     async def update_fact(self, bank_id: str, fact_id: str, change: FactChange, now: datetime) -> Fact: ...
 
     async def clear_facts(self, bank_id: str, fact_type: str | None, now: datetime) -> int:
-        """Delete all facts (of one type); documents stay. The number deleted."""
+        """Delete all facts (of one type); documents stay. The number deleted.
+
+        Without a type, unfinished retains are cancelled, and they and failed ones forget their payload, so that no job
+        brings back facts of what is stored.
+        """
         ...
 
     async def forget(self, write: ForgetWrite, now: datetime) -> Forgotten:

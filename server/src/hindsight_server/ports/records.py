@@ -131,8 +131,8 @@ class DocumentWrite:
     Args:
         text: the part's text; reading a document joins its parts (JSON arrays are merged, else a newline between).
         source: how the part was retained (JSON-able), kept beside its text and handed back by `document_parts`.
-        expected_hash: with `REPLACE`, the document's content hash as the writer read it; `StaleDocument` is raised when
-            it has another one by now. The document's tags and scopes then stay as they are. None does not look.
+        expected_hash: with `REPLACE`, the content hash that the document must still have (`StaleDocument`); its tags
+            and scopes then stay as they are by now. None does not look.
         receipt_uri: where the caller keeps the proof of it; the document keeps that of its latest part with one.
         attachments: what tokens in the text stand for; the document holds those of all its parts.
         waited_text: the text under which the part waits for its job, where that read something into it.
@@ -164,12 +164,12 @@ class RetainWrite:
 
     Args:
         operation: recorded in the same transaction (a finished synchronous retain, or a pending job).
-        bank_created_at: the bank that the writer saw: Conflict is raised when it was deleted since. None for a writer
-            that saw none.
+        bank_created_at: the bank that the writer saw, if any: Conflict is raised when it was deleted since.
         finishes: id of the job that this write completes. The texts and chunks of `documents` are those that the job's
             own write stored; only their facts are new and take the places of the job's pending ones, whatever was
             appended to the document meanwhile. A document that was replaced or deleted since is left alone. NotFound is
             raised when the job is gone, Conflict when it was cancelled. `operation` then brings the job's result.
+        job: the job that writes this without finishing it, if any; the same is raised.
         goes_on: the job is not completed yet: only the documents of this write are finished, each with all parts that
             wait for the job, and `operation` brings what there is to tell so far.
         security_events: what memory defence decided about it; kept unless the write is a replay.
@@ -180,6 +180,7 @@ class RetainWrite:
     now: datetime
     operation: Operation | None = None
     finishes: str | None = None
+    job: str | None = None
     goes_on: bool = False
     bank_created_at: datetime | None = None
     security_events: tuple[SecurityEvent, ...] = ()
@@ -224,10 +225,9 @@ class FactChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A document, without its text unless it was asked for.
+    """A document, without its text unless it was asked for. `fact_count` leaves out invalidated facts.
 
-    `text_length` adds up its parts, without what joins them. `fact_count` leaves out invalidated facts. After an append
-    `content_hash` is the hash of the old one and the part's.
+    `text_length` adds up its parts. After an append `content_hash` is the hash of the old one and the part's.
     """
 
     document_id: str

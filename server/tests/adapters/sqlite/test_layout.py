@@ -61,7 +61,8 @@ _WHOLE_BANK = {
     *("observations.last_at", "observations.lower_mark", "observations.waiting", "observations.count_waiting"),
     *("webhooks.count", "webhooks.list", "webhooks.listening", "webhooks.next_number", "webhooks.any"),
     *("webhooks.answered", "webhooks.forget_answers"),
-    *("operations.count", "operations.list", "operations.drop_pointless", "snapshots.forget_removed"),
+    *("operations.count", "operations.list", "operations.drop_pointless", "operations.drop_extractions"),
+    "snapshots.forget_removed",
 }
 _ALL = {f"{name}.{statement}": text for name in _SQL_FILES for statement, text in statements(name).items()}
 

@@ -7,11 +7,14 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from hindsight_server.domain.errors import Conflict, ModelUnavailable
 from hindsight_server.engine.retain import ItemInput
 from hindsight_server.ports.llm import ChatReply, ChatRequest
 from hindsight_server.ports.records import FactFilter
+from hindsight_server.testing.scripted_model import ScriptedProvider
 
-from .conftest import Reading, fact, facts
+from ..conftest import Engine
+from .conftest import Reading, distiller, fact, facts
 
 Read = Callable[..., Reading]
 _BOAT = "Ada bought a boat."
@@ -36,6 +39,44 @@ async def _meanwhile(read: Reading, change: Callable[[], Awaitable[object]]) -> 
     await told.wait()
     await change()
     await job
+
+
+async def _model_is_back(engine: Engine) -> None:
+    """Have the jobs that wait for the model done by it."""
+    engine.retainer.read_with(distiller(ScriptedProvider(lambda request: facts(fact(_BOAT)))))
+    for _ in range(4):
+        engine.clock.forward(3600)
+        await engine.jobs.run_until_idle()
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_a_bank_that_is_cleared_while_it_is_read_stays_empty(reading: Read, again: bool) -> None:
+    read = reading(lambda request: facts(fact(_BOAT)), seconds=_SECONDS)
+    engine = read.engine
+    await engine.retain("b", [_item()], run_async=not again)
+    if again:
+        await engine.documents.reprocess("b", "d")
+    await _meanwhile(read, lambda: engine.memories.clear("b"))
+    assert await engine.texts("b") == []
+    (job,) = (await engine.operations.list("b")).items
+    assert job.status == "cancelled"
+    with pytest.raises(Conflict, match="what it was to do was deleted"):
+        await engine.operations.retry("b", job.operation_id)
+    await engine.documents.reprocess("b", "d")
+    await engine.jobs.run_until_idle()
+    assert await engine.texts("b") == [_BOAT]
+
+
+@pytest.mark.parametrize("run_async", [False, True])
+async def test_a_bank_that_is_cleared_during_an_outage_stays_empty(reading: Read, run_async: bool) -> None:
+    read = reading(lambda request: ModelUnavailable("away"))
+    engine = read.engine
+    await engine.retain("b", [_item()], run_async=run_async)
+    await engine.jobs.run_until_idle()
+    assert await engine.texts("b") == [_BOAT]
+    await engine.memories.clear("b")
+    await _model_is_back(engine)
+    assert await engine.texts("b") == []
 
 
 @pytest.mark.parametrize("again", [False, True])

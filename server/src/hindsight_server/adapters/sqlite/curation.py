@@ -80,7 +80,12 @@ def delete_document(connection: apsw.Connection, bank_id: str, document_id: str,
 
 
 def clear_facts(connection: apsw.Connection, bank_id: str, fact_type: str | None, now: datetime) -> int:
+    """Without a type, work that would bring facts of what is stored is cancelled."""
     session = BankSession(connection, bank_id, now)
+    if fact_type is None:
+        connection.execute(sql("operations.drop_extractions"), {"bank_id": bank_id, "now": session.now})
+        for statement in ("documents.waiting_chunks_cleared", "documents.wait_no_more"):
+            connection.execute(sql(statement), (bank_id,))
     wanted = {"bank_id": bank_id, "fact_type": fact_type}
     seqs = column(connection, "facts.seqs_of_type", wanted)
     connection.execute(sql("documents.chunks_lost_facts"), wanted)

@@ -38,6 +38,8 @@ def write_retain(connection: apsw.Connection, write: RetainWrite) -> RetainResul
         stored = find_same(connection, write.operation)
         if stored is not None:
             return RetainResult(replayed=True, operation=stored)
+    if write.job is not None:
+        _job_state(connection, write, write.job)
     if write.bank_created_at is not None:
         _check_bank(connection, write.bank_id, write.bank_created_at)
     ensure_bank(connection, write.bank_id, write.now)
@@ -63,13 +65,7 @@ def _check_bank(connection: apsw.Connection, bank_id: str, created_at: datetime)
 
 def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) -> RetainResult:
     """Replace what a job left pending. Documents replaced or deleted since stay as they are."""
-    # Not read whole: its payload lists all that is to be done, and this is one of many writes.
-    found = one_row(connection, "operations.state", (write.bank_id, operation_id))
-    if found is None:
-        raise NotFound(f"Operation '{operation_id}' not found in bank '{write.bank_id}'; nothing was stored.")
-    status, lease, listed = found
-    if status == "cancelled":
-        raise Conflict(f"Operation '{operation_id}' was cancelled; nothing was stored.")
+    status, lease, listed = _job_state(connection, write, operation_id)
     if status == "completed":
         return RetainResult(replayed=True, operation=get_operation(connection, write.bank_id, operation_id))
     session = BankSession(connection, write.bank_id, write.now)
@@ -105,6 +101,18 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
     finish_operation(connection, job, Outcome("completed", result, None), write.now)
     done = get_operation(connection, write.bank_id, operation_id)
     return RetainResult(fact_ids=_fact_ids(stored), operation=done)
+
+
+def _job_state(connection: apsw.Connection, write: RetainWrite, operation_id: str) -> tuple[str, str | None, str]:
+    """Status, lease and documents of the job that writes; raises NotFound or Conflict when it is not to write."""
+    # Not read whole: its payload lists all that is to be done, and this is one of many writes.
+    found = one_row(connection, "operations.state", (write.bank_id, operation_id))
+    if found is None:
+        raise NotFound(f"Operation '{operation_id}' not found in bank '{write.bank_id}'; nothing was stored.")
+    status, lease, listed = found
+    if status == "cancelled":
+        raise Conflict(f"Operation '{operation_id}' was cancelled; nothing was stored.")
+    return status, lease, listed
 
 
 def _parts_of(

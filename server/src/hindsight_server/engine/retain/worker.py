@@ -149,9 +149,8 @@ class RetainWorker:
                 bank_id, parts, operation_id=operation.operation_id, outage=outage
             )
             try:
-                await self._store.retain(
-                    RetainWrite(bank_id=bank_id, documents=prepared.documents, now=self._clock.now())
-                )
+                now, job = self._clock.now(), operation.operation_id
+                await self._store.retain(RetainWrite(bank_id=bank_id, documents=prepared.documents, now=now, job=job))
             except StaleDocument:
                 if attempt == TRIES:
                     raise

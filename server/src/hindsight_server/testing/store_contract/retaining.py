@@ -11,7 +11,7 @@ import pytest
 
 from hindsight_server.domain.errors import Conflict, NotFound, StaleDocument
 from hindsight_server.domain.ids import content_hash
-from hindsight_server.domain.model import FactState
+from hindsight_server.domain.model import FactState, FactType
 from hindsight_server.ports.records import DocumentPart, FactChange, FactFilter, RetainResult, RetainWrite
 from hindsight_server.ports.store import Store
 from hindsight_server.testing.store_contract.builders import (
@@ -311,6 +311,27 @@ class FinishContract:
         await store.delete_document("b", "gone", NOW)
         await store.retain(write("b", document("gone", "x"), document("stays", "y"), finishes="job 2"))
         assert await texts_of(store) == ["newer", "y"]
+
+    async def test_clearing_a_bank_cancels_what_would_fill_it_again(self, store: Store) -> None:
+        await self.pending(store, ("one",), ("ok",))
+        again = operation("b", "again", payload={"reprocess": "d"}, fingerprint="g")
+        await store.add_operation(again)
+        await store.clear_facts("b", FactType.OBSERVATION.value, NOW)
+        assert await store.waiting_parts("b", "job")
+        await store.clear_facts("b", None, NOW)
+        late = write("b", document("d", "one"), appended("d", "ok"))
+        for job in ("job", "again"):
+            with pytest.raises(Conflict):
+                await store.retain(replace(late, finishes="job") if job == "job" else replace(late, job="again"))
+            assert not await store.requeue_operation("b", job, NOW)
+            known = await store.get_operation("b", job)
+            assert known is not None
+            assert (known.status, known.payload) == ("cancelled", None)
+        assert await texts_of(store) == []
+        assert (await store.get_document("b", "d")).text == "one\nok"
+        state = await store.document_state("b", "d")
+        assert state is not None
+        assert state.chunk_hashes == ()
 
     async def test_tags_given_while_a_job_reads_hold(self, store: Store) -> None:
         ann: dict[str, Any] = {"tags": ("user:ann",), "source": {"tags": ["user:ann"]}}

@@ -99,6 +99,18 @@ WHERE bank_id = :bank_id AND chunk_id IN (
     WHERE f.bank_id = :bank_id AND (:fact_type IS NULL OR f.fact_type = :fact_type)
 )
 
+-- name: waiting_chunks_cleared
+UPDATE chunks
+SET complete = 0
+WHERE (bank_id, document_id, part) IN (
+    SELECT p.bank_id, p.document_id, p.part
+    FROM document_parts AS p
+    WHERE p.bank_id = ? AND p.pending_operation_id IS NOT NULL
+)
+
+-- name: wait_no_more
+UPDATE document_parts SET pending_operation_id = NULL WHERE bank_id = ? AND pending_operation_id IS NOT NULL
+
 -- name: get
 SELECT d.document_id, d.content_hash, d.context, d.metadata, d.tags, d.created_at, d.updated_at, d.text_length,
     d.turn_count, (

@@ -96,7 +96,7 @@ SET status = 'pending', attempts = 0, updated_at = :now, completed_at = NULL, ne
 WHERE bank_id = :bank_id AND operation_id = :operation_id
     AND (status IN ('failed', 'cancelled') OR status = 'pending' AND next_attempt_at IS NOT NULL)
     -- What was retained with it is deleted, and so is what it was to do.
-    AND (payload IS NOT NULL OR documents = '[]')
+    AND (payload IS NOT NULL OR documents = '[]' AND type <> 'retain')
 
 -- name: cancel
 UPDATE operations
@@ -115,6 +115,13 @@ WHERE bank_id = :bank_id AND payload IS NOT NULL
         FROM json_each(operations.documents) AS listed
         JOIN documents AS d ON d.bank_id = :bank_id AND d.document_id = listed.value
     )
+
+-- name: drop_extractions
+-- What is to be extracted, or extracted again, or was and failed; `drop_pointless` does the same by document.
+UPDATE operations
+SET status = CASE WHEN status = 'failed' THEN status ELSE 'cancelled' END, updated_at = :now, completed_at = :now,
+    lease = NULL, leased_until = NULL, next_attempt_at = NULL, payload = NULL
+WHERE bank_id = :bank_id AND payload IS NOT NULL AND type = 'retain'
 
 -- name: release_blob
 -- The bytes of an upload that was not retained go with its operation.
