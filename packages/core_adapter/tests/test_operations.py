@@ -461,7 +461,7 @@ class TestSecretsAndCopies:
         assert scrub(said) == said
 
     def test_url_credentials_are_not_dumped(self) -> None:
-        assert safe_url("http://user:pw@host:1/p?q#f") == "http://host:1/p?q#f"
+        assert safe_url("http://user:pw@host:1/p?q#f") == "http://host:1/p?***"
         dumped = dump_options(MemoryOptions(hindsight_api_url="http://user:pw@host"))
         assert dumped["hindsight_api_url"] == "http://host"
 

@@ -268,3 +268,46 @@ async def test_tags_divide_a_bank(real_url: str, run: Runner) -> None:
     await run(agent("user:ada"), {"messages": [("user", "What is my theme?")]})
     assert "dark" in model.prompt
     assert "light" not in model.prompt
+
+
+@pytest.mark.feature("C4")
+@pytest.mark.parametrize("blank", ["", "  "])
+async def test_a_run_with_a_blank_user_does_not_get_the_shared_memory(
+    server: FakeHindsight, run: Runner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, blank: str
+) -> None:
+    monkeypatch.setenv("HINDSIGHT_BANK_ID", "shared")
+    server.remember("shared", "The theme of somebody else is dark.")
+    agent, model = agent_of(server, AsDict)
+    question = {"messages": [("user", "What is the theme?")]}
+    await run(agent, question, {"configurable": {"user_id": blank}})
+    await run(agent, question, context=AsDict(user_id=blank))
+    assert "dark" not in prompts_of(model)
+    assert server.requests == []
+    assert "Failed to store memory: MissingBankError: this run gives a blank 'user_id'" in caplog.text
+    tools = create_hindsight_tools(hindsight_api_url=server.url)
+    for tool in tools:
+        argument = "content" if tool.name == "retain_memory" else "query"
+        call = {"type": "tool_call", "id": "1", "name": tool.name, "args": {argument: "theme"}}
+        answer = await run(tool, call, {"configurable": {"user_id": blank}})
+        assert answer.status == "error"
+        assert "blank 'user_id'" in answer.content
+    assert server.requests == []
+    # Nothing said is not blank: one process, one user.
+    await run(agent, question)
+    assert {request.bank_id for request in server.requests} == {"shared"}
+
+
+@pytest.mark.feature("C4")
+@pytest.mark.parametrize("name", [".", ".."])
+@pytest.mark.parametrize("key", ["user_id", "thread_id"])
+async def test_a_run_whose_names_mean_another_place_goes_on_without_memory(
+    server: FakeHindsight, run: Runner, caplog: pytest.LogCaptureFixture, key: str, name: str
+) -> None:
+    middleware = HindsightMiddleware(hindsight_api_url=server.url)
+    agent = create_agent(ScriptedModel("Hello."), middleware=[middleware])
+    config = {"configurable": {"user_id": "ada", "thread_id": "t", key: name}}
+    result = await run(agent, {"messages": [("user", "My number is 77.")]}, config)
+    assert result["messages"][-1].content == "Hello."
+    assert f"must not be '{name}'" in caplog.text
+    assert key in caplog.text
+    assert server.requests == []

@@ -196,7 +196,7 @@ def test_copies_go_on(server: FakeHindsight, again: Any) -> None:
     assert server.texts("ada") == ["One.", "Two."]
 
 
-@pytest.mark.parametrize("wrong", ["", "  ", None, 7])
+@pytest.mark.parametrize("wrong", ["", "  ", None, 7, ".", ".."])
 def test_a_session_needs_a_name(wrong: Any) -> None:
     with pytest.raises(HindsightError, match="session_id"):
         HindsightChatMessageHistory(wrong, bank_id="ada")

@@ -345,3 +345,8 @@ def test_unknown_names() -> None:
         hindsight_langgraph.nonsense  # noqa: B018
     for name in hindsight_langgraph.__all__:
         assert getattr(hindsight_langgraph, name)
+
+
+def test_the_store_that_there_is_not_says_so() -> None:
+    with pytest.raises(ImportError, match=r"no HindsightStore.*Moving from hindsight-langgraph"):
+        from hindsight_langgraph import HindsightStore  # noqa: F401

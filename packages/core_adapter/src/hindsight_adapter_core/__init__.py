@@ -8,7 +8,7 @@ Start at :func:`open_memory`, which gives a :class:`MemoryOperations`; a framewo
 """
 
 from .bridge import Bridge, get_bridge
-from .checks import check_positive
+from .checks import check_id, check_positive
 from .clients import AdapterPackage, ClientHandle, Connection, connect, lazy_client_class, resolve_connection
 from .connected import Connected, Flushed, explain_memory
 from .defaults import default_number, default_text, given
@@ -132,6 +132,7 @@ __all__ = [
     "SettingsError",
     "ShownMemories",
     "Turn",
+    "check_id",
     "check_positive",
     "check_template",
     "clean_turn",

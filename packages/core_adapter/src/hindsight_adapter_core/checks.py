@@ -4,13 +4,36 @@ from __future__ import annotations
 
 from .errors import SettingsError
 
-__all__ = ["check_choice", "check_positive", "check_tags"]
+__all__ = ["check_choice", "check_id", "check_positive", "check_tags"]
+
+_DOT_SEGMENTS = frozenset({".", ".."})
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Refuse a value outside ``choices``; ``None`` passes."""
     if value is not None and value not in choices:
         raise SettingsError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+
+
+def check_id(name: str, value: object) -> str:
+    """Refuse what can't name a bank or a document: the name is a part of the path of requests.
+
+    An empty part, ``.`` and ``..`` can't be kept by escapes: whoever reads an address takes them for another place
+    (RFC 3986, 5.2.4), and the request would be about the documents as a whole, or the bank.
+
+    Args:
+        name, value: of the setting.
+
+    Raises:
+        SettingsError: naming the value.
+    """
+    if not isinstance(value, str) or not value.strip():
+        raise SettingsError(f"{name} must be a non-empty string, not {value!r}")
+    if value in _DOT_SEGMENTS:
+        raise SettingsError(
+            f"{name} must not be {value!r}, which means another place in an address; put a letter or a digit with it"
+        )
+    return value
 
 
 def check_positive(name: str, value: object, *, instead: str = "") -> None:

@@ -18,7 +18,7 @@ from typing import Any, Generic
 
 from .bridge import Bridge, get_bridge
 from .errors import MissingCredentialsError, SerializationError, SettingsError
-from .sessions import share_certificates
+from .sessions import refuse_moved_writes, share_certificates
 from .settings import (
     DEFAULT_HINDSIGHT_API_URL,
     HINDSIGHT_API_KEY_ENV,
@@ -124,6 +124,8 @@ def resolve_connection(hindsight_api_url: str | None, api_key: str | None, confi
         url, url_origin = os.environ[HINDSIGHT_API_URL_ENV], "environment"
     else:
         url, url_origin = DEFAULT_HINDSIGHT_API_URL, "default"
+    # One that was read from a file or pasted has a line break or a space about it, which no address has.
+    url = url.strip()
     if not url.lower().startswith(("http://", "https://")):
         # Not shown: it may hold a password, which can't be told without a scheme.
         raise SettingsError(
@@ -351,6 +353,7 @@ def _build_sibling(client: Any) -> Any:
     api_client.default_headers = dict(client._api_client.default_headers)
     api_client.rest_client = type(client._api_client.rest_client)(api_client.configuration)
     share_certificates(api_client.rest_client)
+    refuse_moved_writes(api_client.rest_client)
     twin._api_client = api_client
     for name, group in list(vars(twin).items()):
         if getattr(group, "api_client", None) is client._api_client:

@@ -9,7 +9,7 @@ from typing import Any
 
 from .errors import ConcealedError, HindsightError, OperationError, OperationTimeoutError
 from .retry import outcome_open
-from .serialization import scrub
+from .serialization import safe_url, scrub
 from .settings import HINDSIGHT_API_KEY_ENV, HINDSIGHT_API_URL_ENV
 from .tools import Operation
 
@@ -29,6 +29,7 @@ FAILURE_PREFIXES: dict[Operation, str] = {
 }
 #: Answers in the range of refusals that a later try may well not meet again.
 _PASSING = frozenset({401, 403, 408, 423, 425, 429})
+_MOVED = frozenset({301, 302, 303, 307, 308})
 #: Characters of exception type and text that a failure sentence shows.
 FAILURE_DETAIL_LIMIT = 200
 
@@ -126,5 +127,9 @@ def _error_text(error: Exception) -> str:
         detail = parsed.get("detail", parsed) if isinstance(parsed, dict) else parsed
     except ValueError:
         pass
+    if status in _MOVED:
+        where = safe_url(str((getattr(error, "headers", None) or {}).get("Location") or "another address"))
+        asked = f"is {HINDSIGHT_API_URL_ENV} its address?"
+        return f"HTTP {status}: the server redirects to {where}, which is not followed; {asked}"
     text = f"HTTP {status} {reason or ''}: {detail if detail is not None else ''}".rstrip(": ")
     return f"{text} Set {HINDSIGHT_API_KEY_ENV}, or give api_key." if status == 401 else text

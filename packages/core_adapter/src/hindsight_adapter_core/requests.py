@@ -19,11 +19,12 @@ from .calls import (
     call_reflect,
     call_retain,
 )
+from .checks import check_id
 from .clients import AdapterPackage, ClientHandle
 from .errors import OperationError
 from .failures import describe_failure, log_traceback, without_key
 from .outcomes import RecalledMemory, RecallOutcome, ReflectOutcome, RetainOutcome
-from .retry import with_retries
+from .retry import standing_after, with_retries
 from .settings import MemorySettings
 from .shaping import RetainItem, recall_call, reflect_call, retain_call
 from .tools import Operation
@@ -156,12 +157,12 @@ class Requests:
 
     async def document_text(self, bank_id: str | None, document_id: str) -> str | None:
         """The text of a document as it was stored; ``None`` when there is none."""
-        bank = self._settings.bank(bank_id)
+        bank, document_id = self._settings.bank(bank_id), check_id("document_id", document_id)
         return await self._of_document("recall", bank, lambda client: call_get_document(client, bank, document_id))
 
     async def delete_document(self, bank_id: str | None, document_id: str) -> None:
         """Delete a document and its memories; no error when there is none."""
-        bank = self._settings.bank(bank_id)
+        bank, document_id = self._settings.bank(bank_id), check_id("document_id", document_id)
         seconds = self._settings.deadlines.other
         await self._of_document("retain", bank, lambda client: call_delete_document(client, bank, document_id), seconds)
 
@@ -185,6 +186,8 @@ class Requests:
         seconds: float | None = None,
     ) -> T:
         self._handle.check()
+        # Whoever made the request: the name goes into its path.
+        check_id("bank_id", bank_id)
         deadlines = self._settings.deadlines
         if self._handle.url:
             self._package.config.announce(self._handle.url, self._handle.url_origin, bank_id)
@@ -200,10 +203,12 @@ class Requests:
                 answer = await with_retries(
                     lambda: call(self._handle.live()), repeatable=repeatable, deadline_at=deadline_at
                 )
+            self._handle.standing = "answers"
             self._logger.debug("%s in bank %r took %.3f s", operation, bank_id, loop.time() - started)
             return answer
         except Exception as error:
             # Whatever a client can raise becomes the one documented failure, with its cause.
+            self._handle.standing = standing_after(error)
             log_traceback(self._logger, operation, error, secret=self._handle.secret)
             failure = describe_failure(operation, error, seconds=seconds, secret=self._handle.secret)
             failure.__cause__ = without_key(error, self._handle.secret)

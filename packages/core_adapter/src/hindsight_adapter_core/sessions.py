@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import ssl
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 #: What a configuration may ask of TLS; a session with any of it is left to the client.
 _OWN_SETTINGS = ("ssl_ca_cert", "cert_file", "retries")
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def share_certificates(rest_client: Any) -> None:
@@ -28,6 +30,43 @@ def share_certificates(rest_client: Any) -> None:
     unopened = getattr(rest_client, "_pool_manager", rest_client) is None
     if plain and unopened and hasattr(rest_client, "_ensure_session"):
         rest_client._ensure_session = partial(_open, rest_client, configuration.connection_pool_maxsize)
+
+
+class _Unmoved:
+    """A session, or what repeats requests on one, that sends a write to the address it was meant for, and no other."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    async def request(self, method: str, url: str, **options: Any) -> Any:
+        follows = method.upper() in _READS
+        return await self._session.request(method, url, **options, allow_redirects=follows)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+
+def refuse_moved_writes(rest_client: Any) -> None:
+    """Have a ``hindsight_client_api`` REST client follow redirects of what reads only.
+
+    A server that redirects ``.../banks/b/`` to ``.../banks/b`` would turn the deletion of one thing into that of
+    another. Searches are POST requests too: they are answered by the redirect, which says where to go.
+
+    Args:
+        rest_client: fresh and unopened. One that is not built as expected is left as it is.
+    """
+    opening = getattr(rest_client, "_ensure_session", None)
+    if opening is not None and getattr(rest_client, "_pool_manager", rest_client) is None:
+        rest_client._ensure_session = partial(_open_unmoved, rest_client, opening)
+
+
+def _open_unmoved(rest_client: Any, opening: Callable[[], None]) -> None:
+    if rest_client._pool_manager is not None:
+        return
+    opening()
+    rest_client._pool_manager = _Unmoved(rest_client._pool_manager)
+    if rest_client._retry_client is not None:
+        rest_client._retry_client = _Unmoved(rest_client._retry_client)
 
 
 def _open(rest_client: Any, connections: int) -> None:

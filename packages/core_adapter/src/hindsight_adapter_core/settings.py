@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
-from .checks import check_choice, check_positive, check_tags
+from .checks import check_choice, check_id, check_positive, check_tags
 from .errors import MissingBankError, SettingsError
 from .recent import RecentMap
 from .urls import discreet_url
@@ -274,8 +274,10 @@ class MemoryOptions:
     delivery: DeliveryOptions | None = None
 
     def __post_init__(self) -> None:
-        if self.bank_id is not None and (not isinstance(self.bank_id, str) or not self.bank_id.strip()):
-            raise SettingsError(f"bank_id must be a non-empty string, not {self.bank_id!r}")
+        if self.bank_id is not None:
+            check_id("bank_id", self.bank_id)
+        if self.retain_document_id:
+            check_id("retain_document_id", self.retain_document_id)
         if self.hindsight_api_url is not None:
             object.__setattr__(self, "hindsight_api_url", discreet_url(self.hindsight_api_url))
         check_choice("budget", self.budget, BUDGETS)
@@ -323,14 +325,18 @@ class MemorySettings:
         """The bank to use: ``override``, else the one of these settings.
 
         Raises:
-            MissingBankError: neither names one.
+            MissingBankError: neither names one, or ``override`` is blank: whoever was to name a bank and did not must
+                not get someone else's memories.
+            SettingsError: what is named can't be a bank.
         """
-        bank_id = override or self.bank_id
-        if not bank_id:
+        if override is not None and not override.strip():
+            raise MissingBankError("a blank bank_id was given; name a bank, or give None to use the configured one")
+        bank_id = self.bank_id if override is None else override
+        if bank_id is None or not bank_id.strip():
             raise MissingBankError(
                 f"no memory bank: pass bank_id, or set the environment variable {HINDSIGHT_BANK_ID_ENV}"
             )
-        return bank_id
+        return check_id("bank_id", bank_id)
 
     def explain(self) -> dict[str, tuple[Any, Origin]]:
         """Every resolved value with its origin, e.g. ``{"budget": ("high", "configure()")}``."""

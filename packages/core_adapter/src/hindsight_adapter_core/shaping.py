@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from .calls import RecallCall, ReflectCall, RetainCall
+from .checks import check_id
 from .settings import MemorySettings
 from .turns import new_document_id, now_iso, operation_id_for
 
@@ -44,11 +45,12 @@ def retain_call(
 
     Raises:
         MissingBankError: no bank is known.
+        SettingsError: bank or document has a name that can't be in a request's path.
     """
     options = settings.options
     bank = settings.bank(item.get("bank_id"))
     named = item.get("document_id") or options.retain_document_id
-    document = named or new_document_id(session_id)
+    document = check_id("document_id", named) if named else new_document_id(session_id)
     timestamp = item.get("timestamp") or now_iso()
     # Words may be stored again in a named document on purpose; at another time that is another write, not a repetition.
     place = timestamp if named else 0

@@ -1,4 +1,4 @@
-"""Server addresses that may carry a user name and a password, and must not show them."""
+"""Server addresses that may carry a user name, a password or a key in the query, and must not show them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,25 @@ __all__ = ["discreet_url", "safe_url"]
 
 
 def safe_url(url: str) -> str:
-    """The address without user name and password."""
-    parts = urlsplit(url)
-    if "@" not in parts.netloc:
+    """The address without user name and password, without what its query says, and without a fragment.
+
+    Example:
+        >>> safe_url("https://ada:secret@example.org/?token=abc&x")
+        'https://example.org/?token=***&***'
+    """
+    if not _may_tell(url):
         return url
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    parts = urlsplit(url)
+    query = "&".join(f"{name}=***" if equals else "***" for name, equals, _ in _pairs(parts.query))
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query, fragment=""))
+
+
+def _pairs(query: str) -> list[tuple[str, str, str]]:
+    return [pair.partition("=") for pair in query.split("&") if pair]
+
+
+def _may_tell(url: str) -> bool:
+    return any(mark in url for mark in "@?#")
 
 
 class _DiscreetUrl(str):
@@ -24,4 +38,4 @@ class _DiscreetUrl(str):
 
 def discreet_url(url: str) -> str:
     """The same address; one with credentials is shown without them in every ``repr``, of dataclasses too."""
-    return _DiscreetUrl(url) if "@" in url else url
+    return _DiscreetUrl(url) if _may_tell(url) else url

@@ -16,8 +16,8 @@ from hindsight_adapter_core import (
     HindsightError,
     MemoryOptions,
     OperationError,
-    SettingsError,
     Turn,
+    check_id,
     describe_failure,
     open_memory,
     turns_of,
@@ -87,8 +87,7 @@ class HindsightChatMessageHistory(Connected, BaseChatMessageHistory):
         deadlines: Deadlines | None = None,
         raise_on_error: bool = False,
     ) -> None:
-        if not isinstance(session_id, str) or not session_id.strip():
-            raise SettingsError(f"session_id must be a string that is not blank, not {session_id!r}")
+        check_id("session_id", session_id)
         options = MemoryOptions(
             bank_id=static_bank(bank_id),
             hindsight_api_url=hindsight_api_url,
@@ -186,7 +185,8 @@ class HindsightChatMessageHistory(Connected, BaseChatMessageHistory):
         """Delete the session: its document, and the memories made of it.
 
         Raises:
-            HindsightError: it could not be deleted.
+            HindsightError: it could not be deleted. Raised without ``raise_on_error`` too: what is not stored waits for
+                the next time, but a user who asked to be forgotten and was not would never hear of it.
         """
         try:
             self._operations.documents.delete(self.session_id, bank_id=self._bank_id())

@@ -15,7 +15,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 
-from hindsight_adapter_core import MemoryOperations
+from hindsight_adapter_core import MemoryOperations, check_id
 
 from .errors import HindsightError, MissingBankError, SettingsError
 
@@ -53,8 +53,15 @@ class RunContext:
         """What the run says under ``key``, in ``configurable`` or in its context.
 
         Raises:
+            MissingBankError: one of them is blank: a run that was to name its user and did not must not get the memory
+                of others.
             SettingsError: the two differ, or the value can't name a bank.
         """
+        for given in (self.configurable.get(key), _member(self.context, key)):
+            if isinstance(given, str) and not given.strip():
+                raise MissingBankError(
+                    f"this run gives a blank {key!r}; give a value, or leave it out to use HINDSIGHT_BANK_ID"
+                )
         configured = _as_id(f"config['configurable'][{key!r}]", self.configurable.get(key))
         in_context = _as_id(f"context {key!r}", _member(self.context, key))
         if configured and in_context and configured != in_context:
@@ -133,7 +140,7 @@ def _as_id(name: str, value: Any) -> str | None:
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     if isinstance(value, str):
-        return value
+        return check_id(name, value)
     if isinstance(value, uuid.UUID) or (isinstance(value, int) and not isinstance(value, bool)):
         return str(value)
     raise SettingsError(f"{name} must be a string, a number or a UUID, not {type(value).__name__}")

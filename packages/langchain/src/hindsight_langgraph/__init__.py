@@ -34,6 +34,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "HindsightStore":
+        raise ImportError(
+            "there is no HindsightStore here: keys and values over a memory that searches by meaning would promise "
+            "what it can't keep. See 'Moving from hindsight-langgraph' in docs/frameworks/langchain.md"
+        )
     if name not in ("create_recall_node", "create_retain_node"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if importlib.util.find_spec("langgraph") is None:
