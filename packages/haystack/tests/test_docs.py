@@ -116,6 +116,13 @@ def _saving(names: dict[str, Any], printed: str) -> None:
 CHECKS = {"One memory per user": _one_memory_per_user, "Saving and loading": _saving}
 
 
+def test_the_section_on_testing_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "HINDSIGHT_API_URL", "HINDSIGHT_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    (code,) = sections_of_page(PAGE)["Testing without a server"]
+    run_block(code, f"{PAGE.name}: alone")
+
+
 @pytest.mark.skipif(not HAYSTACK_3, reason="Haystack 3 only")
 async def test_the_fastapi_application_serves_users_at_once(environment: str) -> None:
     names, _ = run_section("Serving many users with FastAPI")

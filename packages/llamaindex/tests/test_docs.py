@@ -93,6 +93,8 @@ async def test_the_fastapi_application_serves_users_at_once(
         before = len(llm.prompts)
         assert await asyncio.gather(*(say(user, "two", "What is my secret word?") for user in users)) == ["Noted."] * 8
         assert (await web.post("/chat", json={"text": "x", "conversation": "y"})).status_code == 422
+        blank = {"X-Authenticated-User": " "}
+        assert (await web.post("/chat", json={"text": "x", "conversation": "y"}, headers=blank)).status_code == 400
     prompts = ["\n".join(message.content or "" for message in prompt) for prompt in llm.prompts[before:]]
     assert {word for prompt in prompts for word in re.findall(r"(web-\d)-word", prompt)} == set(users)
     assert all(len(set(re.findall(r"web-\d", prompt))) == 1 for prompt in prompts), "one user's memories in each"
