@@ -329,7 +329,7 @@ def test_an_exit_waits_once_and_saves_what_a_stubborn_client_keeps(tmp_path: Pat
     spool = tmp_path / "spool.jsonl"
     done = run_script(body, "", str(spool), str(child))
     assert done.returncode == 0
-    assert "1 memory writes were not delivered before the process ended; they wait in" in done.stderr
+    assert "1 memory write was not delivered before the process ended; it waits in" in done.stderr
     assert "Traceback" not in done.stderr
     assert [call.content for call in Spool(spool).take()] == ["last words"]
 
@@ -369,7 +369,7 @@ def test_a_child_of_multiprocessing_ends_as_a_program_does(tmp_path: Path, metho
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    assert "1 memory writes were not delivered before the process ended; they wait in" in done.stderr
+    assert "1 memory write was not delivered before the process ended; it waits in" in done.stderr
     assert [call.content for call in Spool(spool).take()] == ["last words"]
 
 

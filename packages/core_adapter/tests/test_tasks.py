@@ -21,6 +21,8 @@ from hindsight_adapter_core import (
     SettingsError,
     open_memory,
 )
+from hindsight_adapter_core.bridge import get_bridge
+from hindsight_adapter_core.retry import MAX_ATTEMPTS
 from hindsight_adapter_core.tasks import (
     SessionClock,
     TaskEvent,
@@ -414,6 +416,65 @@ class TestCollecting:
         tasks.end(task, succeeded=True)
         assert tasks.flush() == 0
         assert len(server.texts("b")) == 3
+
+    def test_events_behind_one_that_was_kept_are_queued_at_once(self, server: FakeHindsight) -> None:
+        tasks = memory_of(open_memory(PACKAGE, self.kept_long(server)), join_sessions=False)
+        server.fail("retain", status=500)
+        task = tasks.start("deploy", "flask")
+        assert tasks.tool_failure(task, "port 8000 is taken") == "queued"
+        assert tasks.message(task, "Use 8001 instead.", role="assistant") == "queued"
+        assert len(server.requests_for("retain")) == 1
+        other = tasks.start("clean", "disk")
+        assert tasks.tool_success(other, "12 GB are free now") == "stored", (
+            "the server answers; only the task is held up"
+        )
+        assert get_bridge().drain() == 0
+        words = ["deploy flask", "port 8000 is taken", "Use 8001 instead."]
+        assert [text for text in server.texts("b") if text in words] == words
+
+    def test_no_task_waits_for_a_server_that_is_known_to_be_away(self, server: FakeHindsight) -> None:
+        tasks = memory_of(open_memory(PACKAGE, self.kept_long(server)))
+        server.drop("recall", times=MAX_ATTEMPTS)
+        server.drop("retain", times=2)
+        task, other = tasks.start("deploy", "flask"), tasks.start("clean", "disk")
+        assert tasks.tool_success(task, "image built") == "queued"
+        assert tasks.tool_success(other, "12 GB are free now") == "queued"
+        tasks.end(task)
+        assert len(server.requests_for("recall")) == MAX_ATTEMPTS, "one search, for a session; none for links"
+        assert get_bridge().drain() == 0
+        assert len(server.texts("b")) == 5
+        assert tasks.tool_success(other, "13 GB are free now") == "stored", "it is back"
+
+    @staticmethod
+    def kept_long(server: FakeHindsight, **options: Any) -> MemoryOptions:
+        delivery = DeliveryOptions(first_pause=30, longest_pause=30)
+        return MemoryOptions(bank_id="b", hindsight_api_url=server.url, delivery=delivery, **options)
+
+    @pytest.mark.parametrize("status", [401, 403, 422])
+    def test_what_is_refused_is_told_and_not_tried_again(
+        self, server: FakeHindsight, operations: MemoryOperations, caplog: pytest.LogCaptureFixture, status: int
+    ) -> None:
+        tasks = memory_of(operations)
+        server.fail("recall", status=status, times=20)
+        server.fail("retain", status=status, times=20)
+        task = tasks.start("deploy", "flask")
+        assert tasks.tool_success(task, "image built") == "refused"
+        assert len(server.requests_for("retain")) == 2
+        assert tasks.flush() == 0
+        assert len(server.requests_for("retain")) == 2
+        told = [record.getMessage() for record in caplog.records if "Failed to store memory" in record.getMessage()]
+        assert len(told) == 2
+        assert all("dropped" in one for one in told)
+
+    def test_retain_async_waits_for_nothing(self, server: FakeHindsight) -> None:
+        tasks = memory_of(open_memory(PACKAGE, self.kept_long(server, retain_async=True)))
+        server.drop("recall", times=20)
+        task = tasks.start("deploy", "flask")
+        assert tasks.tool_success(task, "image built") == "queued"
+        assert tasks.message(task, "It works now, thanks!") == "queued"
+        assert tasks.flush() == 0
+        assert server.texts("b")[:3] == ["deploy flask", "image built", "It works now, thanks!"]
+        assert all(request.body["async"] for request in server.requests_for("retain"))
 
     def test_an_event_that_found_no_room_may_be_offered_again(self, server: FakeHindsight) -> None:
         delivery = DeliveryOptions(max_items=1, put_seconds=0)

@@ -11,6 +11,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import ToolException, tool
 from langchain_scripted import HindsightMiddleware, ScriptedModel, calling, create_agent
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import interrupt
 
 from hindsight_adapter_core.testing import AgentWithTasks, FakeHindsight, Reply, TaskContract, ToolCalls, check
 
@@ -83,7 +84,25 @@ async def test_a_tool_that_ends_the_run_is_stored_as_a_failure(server: FakeHinds
     with pytest.raises(RuntimeError, match="host-7 is full"):
         await (agent.ainvoke(said) if face == "async" else asyncio.to_thread(agent.invoke, said))
     events = [(fact.metadata["event"], fact.text) for fact in server.banks["tasks"].facts]
-    assert events[1] == ("tool_failure", "explode failed: RuntimeError: the disk of host-7 is full")
+    assert events[1] == ("tool_failure", "the disk of host-7 is full")
+    found = await middleware.memory_of().arecall("host-7")
+    assert [item.anchor for item in found] == ["Rotate the logs of host-7: failed, the disk of host-7 is full"]
+    assert found[0].closed
+
+
+@pytest.mark.parametrize("face", ["sync", "async"])
+async def test_a_tool_that_asks_a_person_has_not_failed(server: FakeHindsight, face: str) -> None:
+    @tool
+    def ask_first(key: str) -> str:
+        """Ask a person first."""
+        return f"{interrupt('May I?')}: {key} was restarted"
+
+    middleware = HindsightTaskMiddleware(bank_id="tasks", user_id="ann", hindsight_api_url=server.url)
+    model = ScriptedModel(calling(("ask_first", {"key": "host-7"})))
+    agent = create_agent(model, [ask_first], middleware=[middleware], checkpointer=InMemorySaver())
+    said, config = {"messages": [HumanMessage("Restart host-7.")]}, {"configurable": {"thread_id": "1"}}
+    await (agent.ainvoke(said, config) if face == "async" else asyncio.to_thread(agent.invoke, said, config))
+    assert [fact.metadata["event"] for fact in server.banks["tasks"].facts] == ["start"]
 
 
 @pytest.mark.parametrize("face", ["sync", "async"])

@@ -186,7 +186,10 @@ class Bridge:
             return
         unfinished = self.drain(drain_timeout)
         if unfinished:
-            logger.warning("%d tasks of memory's background work did not finish before the process ended", unfinished)
+            pieces = "piece" if unfinished == 1 else "pieces"
+            logger.warning(
+                "%d %s of memory's background work did not finish before the process ended", unfinished, pieces
+            )
         with self._lock:
             self._closed = True
             closers, self._closers = list(self._closers.values()), {}

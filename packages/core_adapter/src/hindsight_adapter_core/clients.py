@@ -18,6 +18,7 @@ from typing import Any, Generic
 
 from .bridge import Bridge, get_bridge
 from .errors import MissingCredentialsError, SerializationError, SettingsError
+from .retry import Standing
 from .sessions import refuse_moved_writes, share_certificates
 from .settings import (
     DEFAULT_HINDSIGHT_API_URL,
@@ -209,6 +210,7 @@ class ClientHandle:
         package: the package it belongs to.
         url: the server address, without any user name or password in it; ``None`` when a given client hides it.
         given: True when the caller supplied the client.
+        standing: how the server stands by its last answer to anybody who shares the handle.
     """
 
     def __init__(
@@ -225,6 +227,7 @@ class ClientHandle:
         self.url = safe_url(url) if url else None
         self.url_origin = url_origin
         self.given = given
+        self.standing: Standing = "unknown"
         self._key_origin = key_origin
         self._client = client
 

@@ -94,11 +94,20 @@ class DeliveryStats:
     dropped: int
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class _Waiting:
+    """A queued write; ``tried`` once it was stored, dropped, or kept for a later try."""
+
     call: RetainCall
     ticket: Ticket
+    tried: asyncio.Event
     tries: int = 0
+    #: Somebody waits for the first try and is told what it gives, so that nothing is promised yet.
+    watched: bool = False
+
+    def keep(self) -> None:
+        self.watched = False
+        self.tried.set()
 
 
 class Delivery:
@@ -142,13 +151,42 @@ class Delivery:
         Raises:
             DeliveryFullError: there was no room within ``put_seconds``; the write was not taken.
         """
-        return get_bridge().run(lambda: self._take(call))
+        return get_bridge().run(lambda: self._put(call))
 
     async def aput(self, call: RetainCall) -> Ticket:
         """Async twin of :meth:`put`."""
-        return await get_bridge().arun(lambda: self._take(call))
+        return await get_bridge().arun(lambda: self._put(call))
 
-    async def _take(self, call: RetainCall) -> Ticket:
+    async def offer(self, call: RetainCall, seconds: float) -> RetainOutcome | None:
+        """Queue a write, and wait on the memory loop for what its first try gives.
+
+        Args:
+            call: the write.
+            seconds: how long to wait at most.
+
+        Returns:
+            The outcome; ``None`` when the write is kept and tried later, as when earlier ones of its document are.
+
+        Raises:
+            DeliveryFullError: there was no room within ``put_seconds``; the write was not taken.
+            OperationError: the server refused it. One that meets 401 or 403 is not tried again.
+        """
+        waiting = await self._take(call)
+        # Behind what is kept it is kept, too.
+        waiting.watched = not waiting.tried.is_set()
+        try:
+            async with asyncio.timeout(seconds):
+                await waiting.tried.wait()
+        except TimeoutError:
+            return None
+        finally:
+            waiting.watched = False
+        return waiting.ticket.result() if waiting.ticket.done() else None
+
+    async def _put(self, call: RetainCall) -> Ticket:
+        return (await self._take(call)).ticket
+
+    async def _take(self, call: RetainCall) -> _Waiting:
         self._settle_in()
         assert self._room is not None
         assert self._door is not None
@@ -178,8 +216,8 @@ class Delivery:
         for call in self._spool.take() if self._spool else ():
             self._enqueue(call)
 
-    def _enqueue(self, call: RetainCall) -> Ticket:
-        waiting = _Waiting(call, concurrent.futures.Future())
+    def _enqueue(self, call: RetainCall) -> _Waiting:
+        waiting = _Waiting(call=call, ticket=concurrent.futures.Future(), tried=asyncio.Event())
         # Who stops waiting for a ticket (asyncio.wait_for cancels it) takes no write back: from here on, it can't be.
         waiting.ticket.set_running_or_notify_cancel()
         key = (call.bank_id, call.document_id)
@@ -194,8 +232,10 @@ class Delivery:
             self._lanes[key] = deque([waiting])
             bridge.in_background(lambda: self._run(key))
         else:
+            if lane[0].tried.is_set():
+                waiting.keep()
             lane.append(waiting)
-        return waiting.ticket
+        return waiting
 
     # -- sending -----------------------------------------------------------------------------------------------
 
@@ -207,11 +247,13 @@ class Delivery:
             async with self._slots:
                 done = await self._try(first)
             if done:
-                lane.popleft()
+                lane.popleft().tried.set()
                 self._waiting -= 1
                 if self._room is not None:
                     self._room.set()
             else:
+                for one in lane:
+                    one.keep()
                 await self._pause(first.tries)
         del self._lanes[key]
         if not self._lanes:
@@ -224,7 +266,7 @@ class Delivery:
         try:
             outcome = await self._requests.retain(waiting.call)
         except HindsightError as error:
-            if self._passes(error, waiting.tries):
+            if self._passes(error, waiting):
                 self._retries += 1
                 level = logging.WARNING if waiting.tries == 1 else logging.DEBUG
                 self._logger.log(level, "%s; it is kept and tried again (%d waiting)", error, self._waiting)
@@ -245,9 +287,9 @@ class Delivery:
         waiting.ticket.set_result(outcome)
         return True
 
-    def _passes(self, error: HindsightError, tries: int) -> bool:
+    def _passes(self, error: HindsightError, waiting: _Waiting) -> bool:
         if getattr(error.__cause__, "status", None) in (401, 403):
-            return tries < self.options.give_up_after
+            return not waiting.watched and waiting.tries < self.options.give_up_after
         return not refused_for_good(error)
 
     def _drop(self, waiting: _Waiting, error: HindsightError) -> None:
@@ -305,13 +347,14 @@ class Delivery:
         left = [waiting.call for lane in self._lanes.values() for waiting in lane]
         if not left:
             return
-        told, why = f"{len(left)} memory writes were not delivered before the process ended", ""
+        writes, are, wait = ("writes were", "are", "they wait") if len(left) > 1 else ("write was", "is", "it waits")
+        told, why = f"{len(left)} memory {writes} not delivered before the process ended", ""
         if self._spool is not None:
             try:
                 self._spool.put(left)
             except OSError as error:
                 why = f": {error}"
             else:
-                self._logger.warning("%s; they wait in %s", told, self._spool.path)
+                self._logger.warning("%s; %s in %s", told, wait, self._spool.path)
                 return
-        self._logger.error("%s and are lost%s", told, why)
+        self._logger.error("%s and %s lost%s", told, are, why)

@@ -24,7 +24,7 @@ from .clients import AdapterPackage, ClientHandle
 from .errors import OperationError
 from .failures import describe_failure, log_traceback, without_key
 from .outcomes import RecalledMemory, RecallOutcome, ReflectOutcome, RetainOutcome
-from .retry import with_retries
+from .retry import standing_after, with_retries
 from .settings import MemorySettings
 from .shaping import RetainItem, recall_call, reflect_call, retain_call
 from .tools import Operation
@@ -203,10 +203,12 @@ class Requests:
                 answer = await with_retries(
                     lambda: call(self._handle.live()), repeatable=repeatable, deadline_at=deadline_at
                 )
+            self._handle.standing = "answers"
             self._logger.debug("%s in bank %r took %.3f s", operation, bank_id, loop.time() - started)
             return answer
         except Exception as error:
             # Whatever a client can raise becomes the one documented failure, with its cause.
+            self._handle.standing = standing_after(error)
             log_traceback(self._logger, operation, error, secret=self._handle.secret)
             failure = describe_failure(operation, error, seconds=seconds, secret=self._handle.secret)
             failure.__cause__ = without_key(error, self._handle.secret)

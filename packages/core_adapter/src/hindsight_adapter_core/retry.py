@@ -14,14 +14,17 @@ import sys
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 # Not the module's own generator: that is the caller's to seed, and copies of a forked process would wait alike.
 _JITTER = random.SystemRandom()
 
-__all__ = ["MAX_ATTEMPTS", "outcome_open", "retry_after_seconds", "with_retries"]
+__all__ = ["MAX_ATTEMPTS", "Standing", "outcome_open", "retry_after_seconds", "standing_after", "with_retries"]
 
 T = TypeVar("T")
+
+#: How a server stands by its last answer: none was asked for yet; it answers; it refuses the key; it is out of reach.
+Standing = Literal["unknown", "answers", "refuses", "away"]
 
 #: Tries in all, the first included.
 MAX_ATTEMPTS = 4
@@ -30,6 +33,7 @@ _FIRST_BACKOFF = 0.25
 
 _REFUSED = frozenset({429, 503})
 _OPEN = frozenset({502, 504})
+_NO_KEY = frozenset({401, 403})
 
 
 async def with_retries(send: Callable[[], Awaitable[T]], *, repeatable: bool, deadline_at: float) -> T:
@@ -105,3 +109,13 @@ def outcome_open(error: BaseException) -> bool:
     return isinstance(error, ConnectionError) or (
         aiohttp is not None and isinstance(error, aiohttp.ClientConnectionError | aiohttp.ClientPayloadError)
     )
+
+
+def standing_after(error: BaseException) -> Standing:
+    """What a failed call shows of its server. One that answered anything of its own is there."""
+    status = getattr(error, "status", None)
+    if isinstance(status, int):
+        if status in _NO_KEY:
+            return "refuses"
+        return "away" if status in _OPEN or status == 503 else "answers"
+    return "away" if never_connected(error) or outcome_open(error) else "unknown"

@@ -15,6 +15,7 @@ from langchain.agents.middleware.types import (
     ToolCallRequest,
 )
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
@@ -43,7 +44,8 @@ class HindsightTaskMiddleware(Flushed, AgentMiddleware[TaskState]):
 
     When a run begins, the user's words start a task, and the model is shown what is known of earlier tasks: a
     snapshot at the end of the system message of each request, never in the state. Each tool that answers is stored as
-    success or failure, the assistant's answer behind them, and the task is closed with its summary.
+    success or failure, the assistant's answer behind them, and the task is closed with its summary. A tool that raises
+    closes it as failed.
 
     A run with a ``task_id`` in ``config["configurable"]`` or its context is a part of that task, which goes on until
     the user ends it ("done, thanks"), :meth:`memory_of` is told to, or two hours have passed in silence.
@@ -173,8 +175,12 @@ class HindsightTaskMiddleware(Flushed, AgentMiddleware[TaskState]):
         run, name = self._run_of(request.state), request.tool_call["name"]
         try:
             result = handler(request)
+        except GraphBubbleUp:
+            raise  # the run is interrupted, and goes on later
         except Exception as error:
-            self._runs.tool(run, name, _told(name, error), failed=True)
+            # Nothing may come after it: a run that raises has no end of its own. If it goes on, so does the task.
+            self._runs.tool(run, name, _words(error), failed=True)
+            self._runs.finish(run, "", succeeded=False)
             raise
         for message in _results(result):
             self._runs.tool(run, name, text_of(message), failed=message.status == "error")
@@ -187,16 +193,19 @@ class HindsightTaskMiddleware(Flushed, AgentMiddleware[TaskState]):
         run, name = self._run_of(request.state), request.tool_call["name"]
         try:
             result = await handler(request)
+        except GraphBubbleUp:
+            raise
         except Exception as error:
-            await self._runs.atool(run, name, _told(name, error), failed=True)
+            await self._runs.atool(run, name, _words(error), failed=True)
+            await self._runs.afinish(run, "", succeeded=False)
             raise
         for message in _results(result):
             await self._runs.atool(run, name, text_of(message), failed=message.status == "error")
         return result
 
 
-def _told(name: str, error: Exception) -> str:
-    return f"{name} failed: {type(error).__name__}: {error}"
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__
 
 
 def _results(result: ToolMessage | Command[Any]) -> list[ToolMessage]:

@@ -28,8 +28,8 @@ __all__ = ["Recorded", "Task", "TaskJournal", "confidence_of"]
 
 T = TypeVar("T")
 
-#: What became of an event: stored by the server; queued, when the server did not answer in time; known already; noise;
-#: refused by the server.
+#: What became of an event: stored by the server; queued, when the server is away, does not answer in time, or is not
+#: waited for; known already; noise; refused by the server.
 Recorded = Literal["stored", "queued", "duplicate", "noise", "refused"]
 _LONG_ANSWER = 50  # characters
 _STATE: dict[EventKind, bool | None] = {"tool_success": True, "tool_failure": False}
@@ -149,7 +149,7 @@ class TaskJournal:
             succeeded = states[-1] if states else None
         summary = self._own_summary(task) or summarize_task(task.title, task.events, succeeded=succeeded)
         task.summary, task.closed = summary, True
-        if self._options.link_tasks:
+        if self._options.link_tasks and self._may_search():
             task.linked_to = await self._or_none(self._search.linked_to(task.task_id, summary, at)) or ()
         separator = "\n" if summary.context_summary else ""
         event = TaskEvent(
@@ -224,26 +224,37 @@ class TaskJournal:
         return replace(call, once=True)
 
     async def _deliver(self, call: RetainCall) -> Recorded:
-        ticket = await self._operations.delivery.aput(call)
-        if self._options.background:
+        if self._in_background or self._operations.handle.standing == "away":
+            await self._operations.delivery.aput(call)
             return "queued"
         try:
-            async with asyncio.timeout(self._operations.settings.deadlines.retain):
-                outcome = await asyncio.shield(asyncio.wrap_future(ticket))
-        except TimeoutError:
-            return "queued"
+            outcome = await self._operations.delivery.offer(call, self._operations.settings.deadlines.retain)
+        except DeliveryFullError:
+            raise
         except OperationError:
             if self._operations.raise_on_error:
                 raise
             return "refused"
+        if outcome is None:
+            return "queued"
         return "stored" if outcome.items else "duplicate"
 
     async def _session(self, at: datetime, hint: str) -> str:
         bank = self._operations.settings.bank()
         joined = None
-        if self._options.join_sessions and self._clock.current(self._user_id, at, scope=bank) is None:
+        known = self._clock.current(self._user_id, at, scope=bank)
+        if self._options.join_sessions and known is None and self._may_search():
             joined = await self._or_none(self._search.running_session(at, self._clock.idle, hint))
         return self._clock.touch(self._user_id, at, scope=bank, joined=joined)
+
+    @property
+    def _in_background(self) -> bool:
+        return self._options.background or self._operations.options.retain_async
+
+    def _may_search(self) -> bool:
+        """False when a search would only hold up what is to be written: its server does not answer, or may not."""
+        standing = self._operations.handle.standing
+        return standing == "answers" or (standing == "unknown" and not self._in_background)
 
     async def _or_none(self, search: Awaitable[T]) -> T | None:
         """What a search finds; a search that fails must not be in the way of what is to be written."""

@@ -23,7 +23,8 @@ class TaskOptions:
         classification: of what is stored without one; default ``"P2"``.
         window: how far back a search looks, off by default. A query that names a time of its own is not narrowed.
         time_limit: silence after which a task counts as ended; default 2 hours.
-        background: do not wait for the server at each event; default wait, at most the retain deadline.
+        background: do not wait for the server at each event, as with the memory's ``retain_async``; default wait for
+            its first answer, at most the retain deadline, and not at all while it is known to be away.
         link_tasks: look for earlier tasks about the same thing when one is closed (one search a task).
         join_sessions: ask the bank for a running session at a user's first event in this process (one search), so that
             processes share sessions.

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..bridge import get_bridge
 from ..delivery import DeliveryOptions
+from ..retry import MAX_ATTEMPTS
 from ..settings import Deadlines
 from .agent_contract import Reply, ToolCalls
 from .fake_server import FakeHindsight
@@ -123,3 +124,16 @@ class TaskContract:
         with FakeHindsight(port=int(gone.rpartition(":")[2])) as back:
             assert get_bridge().drain() == 0, "what waited was delivered"
             assert [kind for kind, _ in self.events(back)] == ["start", "tool_success", "message", "summary"]
+
+    def test_a_service_that_is_away_is_not_waited_for(self) -> None:
+        with FakeHindsight() as server:
+            server.drop("recall", times=MAX_ATTEMPTS)
+            server.drop("retain")
+            late = DeliveryOptions(first_pause=30, longest_pause=30)
+            agent = self.at(server, ToolCalls(("flask",)), "Port 8001 is free for flask.", delivery=late)
+            asyncio.run(agent.ask("Deploy flask v2.3, please.", "ann", None))
+            assert len(server.requests_for("recall")) == MAX_ATTEMPTS, "one search, for the snapshot"
+            assert len(server.requests_for("retain")) == 1, "what comes after the one that was kept is kept behind it"
+            assert get_bridge().drain() == 0
+            assert [kind for kind, _ in self.events(server)] == ["start", "tool_success", "message", "summary"]
+            assert len(server.requests_for("retain")) == 5
