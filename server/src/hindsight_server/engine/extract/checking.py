@@ -17,7 +17,6 @@ from hindsight_server.domain.grounding_times import (
     happened,
     is_date,
     matching,
-    quoted,
     times_told,
     untold,
     written_out,
@@ -27,6 +26,7 @@ from hindsight_server.domain.labels import LABEL_TYPE, read_labels
 from hindsight_server.domain.model import EntityMention, ExtractedFact, Extraction, FactType, Interval, RetainItem
 from hindsight_server.domain.time import TimeMention
 from hindsight_server.engine.extract.answers import ModelFact
+from hindsight_server.engine.extract.dating import Dating, stands_in
 from hindsight_server.engine.extract.orders import gives_orders
 from hindsight_server.engine.extract.passages import Line, Passage
 from hindsight_server.engine.extract.types import Dropped
@@ -107,10 +107,7 @@ class PassageCheck:
             ordinary=source.ordinary,
         )
         self._read_times: dict[tuple[str, int], list[TimeMention]] = {}
-        self._told = [times_told(line.text, line.turn.timestamp) for line in passage.lines]
-        self._all_told = [
-            mention for told, orders in zip(self._told, self._ordered, strict=True) if not orders for mention in told
-        ]
+        self._dating = Dating(passage.lines, self._ordered)
 
     @property
     def turns_with_orders(self) -> set[int]:
@@ -183,7 +180,7 @@ class PassageCheck:
             return "name"
         said = self._passage.lines[at].turn.timestamp
         stated = self._times(text, at)
-        if untold(stated, said, self._all_told) is not None:
+        if untold(stated, said, self._dating.all_told) is not None:
             return "date"
         dates = [(one.start, one.end) for one in stated if is_date(one, said)]
         if self.evidence.missing_number(text, at, dates) is not None:
@@ -223,11 +220,11 @@ class PassageCheck:
         if not _OWN.search(text) or _OTHERS.search(text):
             return False
         told = fold(f"{fact.what} {fact.who}")
-        if _stands_in(own, told):
+        if stands_in(own, told):
             return False
         others = (speaker for speaker in self._source.speakers if speaker != own)
         said = fold(line.text)
-        return any(_stands_in(one, told) and not _stands_in(one, said) for one in others)
+        return any(stands_in(one, told) and not stands_in(one, said) for one in others)
 
     def _occurred(self, fact: ModelFact, at: int, checked: Checked) -> Interval | None:
         """When it happened, worked out by our calendar from words of the passage; the model's date only chooses among
@@ -235,7 +232,7 @@ class PassageCheck:
         line = self._passage.lines[at]
         said = line.turn.timestamp
         interval = claimed(fact.start, fact.end, said.tzinfo if said and said.tzinfo else UTC)
-        mention = self._mention(fact, at, interval)
+        mention = self._dating.mention(fact, at, interval, self._times)
         words = fact.time_words if fold(fact.time_words) in fold(line.text) else ""
         if interval is not None and (mention is None or matching(interval, [mention]) is None):
             read = as_claimed(interval, words, mention, said)
@@ -243,26 +240,6 @@ class PassageCheck:
                 return read
             checked.dropped.append(Dropped("part_date", f"{fact.start} {fact.end}".strip()))
         return happened(mention)
-
-    def _mention(self, fact: ModelFact, at: int, interval: Interval | None) -> TimeMention | None:
-        """The told time of a fact: the one that its words quote, that its dates mean, or that its sentence names."""
-        near = (self._told[at], self._all_told)
-        for told in near:
-            if (mention := quoted(fact.time_words, told)) is not None:
-                return mention
-        is_said = fact.time_words and fold(fact.time_words) in fold(self._passage.lines[at].text)
-        # By themselves the words may be plainer than in their sentence.
-        if is_said and (alone := self._times(fact.time_words, at)):
-            return alone[0]
-        if interval is not None:
-            for told in near:
-                if (mention := matching(interval, told)) is not None:
-                    return mention
-        for named in self._times(f"{fact.what} | {fact.when}" if fact.when else fact.what, at):
-            for told in near:
-                if (mention := matching(named.interval, told)) is not None:
-                    return mention
-        return None
 
     def _text(self, fact: ModelFact, at: int, occurred: Interval | None, checked: Checked) -> str:
         """The parts that hold, joined; a time is written out where the fact only has a relative one."""
@@ -375,13 +352,6 @@ def _says_something(text: str) -> bool:
 
 def _lies_within(inner: Interval, outer: Interval) -> bool:
     return outer.start <= inner.start and inner.end <= outer.end
-
-
-def _stands_in(name: str, folded: str) -> bool:
-    wanted = fold(name)
-    if _CJK.search(wanted):
-        return wanted in folded
-    return re.search(rf"(?<![^\W_]){re.escape(wanted)}(?![^\W_])", folded) is not None
 
 
 def _is_within(part: str, parts: Sequence[str]) -> bool:
