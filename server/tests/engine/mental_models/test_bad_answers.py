@@ -223,3 +223,33 @@ async def test_orders_in_memories_are_data(pages: Pages, brain: Brain, order: st
         for label in ("question", "page", "memories"):
             assert prompt.count(f"</{label}>") == 1, label
     assert await pages.words() == PAGE
+
+
+async def test_a_full_answer_of_invented_names_and_numbers_never_overwrites(pages: Pages, brain: Brain) -> None:
+    tea = await pages.say("Ada likes tea.")
+    brain.answer, brain.ids = "Zebulon owes Quentin 9,999 euros since 3 May 1987.", [tea]
+    await pages.make("What does Ada like?")
+    assert await pages.words() == ""
+    (entry,) = await pages.models.history(BANK, "tea")
+    assert entry.failure == "empty_candidate"
+    assert "Zebulon" not in (entry.error or "")
+
+
+async def test_what_a_full_answer_invents_is_left_out_and_told(pages: Pages, brain: Brain) -> None:
+    ids = await written(pages, brain)
+    brain.ids = ids
+    brain.answer = """# Zebulon's drinks
+
+Ann drinks green tea. She owes Quentin 9,999 euros. She has two habits.
+
+- Home: Oslo
+- Since 1987
+
+## Debts
+
+Quentin waits."""
+    run = await pages.models._refresher.compute(await pages.get(), full=True)
+    assert [one.split(":")[0] for one in run.warnings] == ["A sentence was left out"] * 4
+    done = await pages.refresh(full=True)
+    assert (done.status, (done.result or {})["sentences_left_out"]) == ("completed", 4)
+    assert await pages.words() == "Ann drinks green tea. She has two habits.\n\n- Home: Oslo"

@@ -147,7 +147,7 @@ async def test_a_name_is_the_same_in_the_tree_and_in_the_model(pages: Pages) -> 
 
 
 async def test_pages_are_found_by_words_and_by_their_question(pages: Pages, brain: Brain) -> None:
-    tea = await pages.say("Ann: I drink green tea.")
+    tea = await pages.say("Ann: I drink sencha from Uji.")
     brain.answer, brain.ids = "# Drinks\n\nShe likes sencha from Uji.", [tea]
     found = await add(pages, "Drinks", "What does Ann drink?", trigger={"fact_types": None}, tags=())
     other = await add(pages, "Clocks", "Who repairs clocks?", trigger={"fact_types": None}, tags=("x",))

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hindsight_server.domain.grounding import Evidence, Ordinary, fold
-from hindsight_server.domain.numerals import find_numbers, readings
+from hindsight_server.domain.numerals import Number, find_numbers, readings
 
 _LIST_MARK = re.compile(r"(?m)^[ \t]*(?:\d{1,3}[.)]|[-*+])[ \t]")
 _BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*")
 _WORD = re.compile(r"[^\W\d_]+")
+_MOST_COUNTED = 12
 # What pages are headed with beside the words that memories are made of.
 _CUSTOMARY_TEXT = """
 overview summary timeline itinerary background pricing hobbies allergies checklist workflow milestones takeaways
 highlights roadmap logistics demographics diagnoses medications prescriptions symptoms vaccinations upcoming ongoing
+allergen allergens
 """
 _CUSTOMARY = frozenset(_CUSTOMARY_TEXT.split())
 
@@ -34,11 +36,15 @@ class Grounds:
         words: memories, and what stood there before.
         others: words of further memories: what is a name there is one here.
         ordinary: whether a lower-case word is an ordinary one, which its capital alone makes no name.
+        has_names: whether names are looked for.
+        may_count: whether small numbers in words pass: whoever sums up counts ("three hobbies").
     """
 
     words: Sequence[str]
     others: Sequence[str] = ()
     ordinary: Ordinary = no_word
+    has_names: bool = True
+    may_count: bool = False
 
     def missing(self, text: str, heading: str = "") -> str | None:
         """The first number or name that is nowhere in the memories, as ``the number 14``.
@@ -49,8 +55,11 @@ class Grounds:
         plain = _LIST_MARK.sub("", text)
         for words in (heading, plain):
             for number in find_numbers(words):
-                if number.is_plain and self._values.isdisjoint(readings(number)):
-                    return f"the number {words[number.start : number.end][:20]}"
+                written = words[number.start : number.end]
+                if number.is_plain and self._values.isdisjoint(readings(number)) and not self._counts(written, number):
+                    return f"the number {written[:20]}"
+        if not self.has_names:
+            return None
         name = self._evidence.missing_name(_BOLD.sub(lambda match: _by_word(match[1]), plain))
         if name is None and heading:
             name = self._evidence.missing_name(_by_word(heading))
@@ -59,6 +68,10 @@ class Grounds:
     def shares_words(self, text: str) -> bool:
         """See `Evidence.shares_words`."""
         return self._evidence.shares_words(text)
+
+    def _counts(self, written: str, number: Number) -> bool:
+        in_words = not any(sign.isdigit() for sign in written)
+        return self.may_count and in_words and number.value.isdigit() and int(number.value) <= _MOST_COUNTED
 
     def _is_ordinary(self, word: str) -> bool:
         return (word in _CUSTOMARY or self.ordinary(word)) and word not in self._names

@@ -93,10 +93,10 @@ def parsed(markdown: str, *, first_number: int = 1) -> PageText:
         if heading or text:
             # Words under a heading without words belong to nothing that has a name.
             page = page.added(Section(section_id="", heading=heading, level=level, text=text), len(page.sections))
-    return _joined(page)
+    return joined(page)
 
 
-def _joined(page: PageText) -> PageText:
+def joined(page: PageText) -> PageText:
     """Sections without a heading that follow another one become a part of it: rendered they could not be told apart."""
     sections: list[Section] = []
     for section in page.sections:
@@ -173,7 +173,7 @@ def cited(page: PageText, fact_ids: Sequence[str]) -> PageText:
         return replace(section, heading=heading, text=text, fact_ids=tuple(dict.fromkeys(found)))
 
     sections = tuple(settle(section) for section in page.sections)
-    return _joined(replace(page, sections=tuple(one for one in sections if one.heading or one.text)))
+    return joined(replace(page, sections=tuple(one for one in sections if one.heading or one.text)))
 
 
 def _without_numbers(text: str, fact_ids: Sequence[str], found: list[str]) -> str:
@@ -238,7 +238,7 @@ def withdrawn(
         shared = terms.intersection(terms_of(section))
         if rests_on_it or (shared and not shared <= set(kept_terms(section))):
             cut.add(section.section_id)
-    return _joined(page.without(cut))
+    return joined(page.without(cut))
 
 
 def page_json(page: PageText) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ from hindsight_server.engine.language.checking import problems
 from hindsight_server.engine.language.prompts import data_block, prompt
 from hindsight_server.engine.mental_models import types as kinds
 from hindsight_server.engine.mental_models.delta import Reads, ask_for_edits, trustworthy
+from hindsight_server.engine.mental_models.grounding import answer_grounds, strings, without_inventions
 from hindsight_server.engine.mental_models.scope import memory_scope, scope_warnings
 from hindsight_server.engine.mental_models.types import Refreshing
 from hindsight_server.engine.recall.types import Budget, RecallOutcome, RecallQuery
@@ -95,7 +96,7 @@ class Refresher:
         except (ModelUnavailable, Overloaded):
             raise
         except (ReflectFailed, ModelError) as problem:
-            self._failed(run, problem)
+            _failed(run, problem, searching=isinstance(problem, ReflectFailed) and self._model is None)
         if run.content is not None:
             await self._finish(run, run.content)
         run.duration_seconds = time.perf_counter() - started
@@ -161,6 +162,10 @@ class Refresher:
         seen = [*fact_ids, *outcome.seen, *(await self._read_models(run.model, outcome))]
         facts = await self._closure(run.model.bank_id, seen)
         run.retrieved = Counter(fact.fact_type.value for fact in facts)
+        if self._model is not None:
+            page = without_inventions(run, page, answer_grounds(run, outcome, facts, self._reads))
+        if run.failure is not None:
+            return
         memories = {fact.fact_id: self._indexer.words(fact).terms.keys() for fact in facts}
         run.content = PageContent(
             text=attributed(page, self._terms, memories),
@@ -273,17 +278,10 @@ class Refresher:
             run.outcome = kinds.UNCHANGED
         run.index = await self.index(run.model, words)
 
-    def _failed(self, run: Refreshing, problem: HindsightServerError) -> None:
-        _log.warning(
-            "refresh of mental model %r of bank %r failed: %s", run.model.mental_model_id, run.model.bank_id, problem
-        )
-        searching = isinstance(problem, ReflectFailed) and self._model is None
-        run.fail(kinds.FAILED, "retrieval_failed" if searching else "no_answer", str(problem))
-
     async def _read_models(self, model: MentalModel, outcome: ReflectOutcome) -> list[str]:
         """What the mental models rest on that the writer was shown."""
         named = {one.mental_model_id for one in outcome.mental_models}
-        named |= {one for call in outcome.tool_calls if "mental_model" in call.tool for one in _strings(call.output)}
+        named |= {one for call in outcome.tool_calls if "mental_model" in call.tool for one in strings(call.output)}
         if not named:
             return []
         held = await self._store.list_mental_models(model.bank_id)
@@ -319,13 +317,8 @@ def _search_options(model: MentalModel) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _strings(value: object) -> Iterable[str]:
-    """Every text in a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _strings(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _strings(inner)
+def _failed(run: Refreshing, problem: HindsightServerError, *, searching: bool) -> None:
+    _log.warning(
+        "refresh of mental model %r of bank %r failed: %s", run.model.mental_model_id, run.model.bank_id, problem
+    )
+    run.fail(kinds.FAILED, "retrieval_failed" if searching else "no_answer", str(problem))

@@ -91,6 +91,7 @@ class Refreshing:
         content: what is to be written; None for nothing.
         retrieved, used: memories that were shown and that are named, by type.
         candidate: the whole answer of a full refresh, or the words of the edited page.
+        left_out: why each sentence is not written that a full refresh left out of the answer.
         changed_at: from when on memories are new, in a delta.
     """
 
@@ -114,6 +115,7 @@ class Refreshing:
     model_calls: Sequence[ModelCall] = ()
     usage: Usage = field(default_factory=Usage)
     warnings: list[str] = field(default_factory=list)
+    left_out: Sequence[str] = ()
     changed_at: datetime | None = None
     duration_seconds: float = 0.0
 
