@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 
+from hindsight_server.cli.mental_model import no_change
 from hindsight_server.testing.model_server import Fail, ModelServer
 from hindsight_server.testing.process import ServerProcess
 
@@ -99,3 +100,13 @@ def test_pages(server_url: str, tmp_path: Path) -> None:
     assert "green tea" in (tmp_path / "out" / f"{page}.md").read_text()
     assert (tmp_path / "out" / "log" / f"{page}.md").exists()
     assert run("page", "delete", bank, folder)["deleted_count"] == 1
+
+
+def test_a_dry_run_of_edits_that_are_not_done_says_why() -> None:
+    skipped = [{"kind": "add_section", "reason": "the name Zebulon is in no memory that it cites"}]
+    told = {"outcome": "refresh_failed_delta_not_applied", "delta_operations": {"applied": [], "skipped": skipped}}
+    assert no_change(told).splitlines() == [
+        "No change (refresh_failed_delta_not_applied).",
+        "- add_section: the name Zebulon is in no memory that it cites",
+    ]
+    assert no_change({"outcome": "content_unchanged", "delta_operations": None}) == "No change (content_unchanged)."

@@ -94,7 +94,7 @@ def refresh(
         told = send(context.obj, bank, "POST", f"{_path(model)}/dry-run-refresh")
         advise(told)
         row = {name: told[name] for name in ("outcome", "effective_mode", "would_persist")}
-        show(context.obj, told, [row], text=told["diff"] or f"No change ({told['outcome']}).")
+        show(context.obj, told, [row], text=told["diff"] or no_change(told))
         return
     queued = send(context.obj, bank, "POST", f"{_path(model)}/refresh", {"mode": "full"} if full else None)
     show(context.obj, queued, [queued])
@@ -120,6 +120,13 @@ def delete(context: typer.Context, bank: Bank, model: ModelId) -> None:
     """Delete a mental model with its history."""
     done = send(context.obj, bank, "DELETE", _path(model))
     show(context.obj, done, [done])
+
+
+def no_change(told: dict[str, Any]) -> str:
+    """Of a dry run that would write nothing: the outcome, and why each edit was left out."""
+    skipped = (told["delta_operations"] or {}).get("skipped") or ()
+    reasons = [f"- {one['kind']}: {one['reason']}" for one in skipped]
+    return "\n".join([f"No change ({told['outcome']}).", *reasons])
 
 
 def _path(model: str) -> str:
