@@ -41,6 +41,8 @@ TURNED = [
     ("王芳讨厌咖啡。", "王芳喜欢咖啡。"),
     ("王芳喜欢咖啡。", "王芳讨厌咖啡。"),
     ("我讨厌猫。", "小安喜欢猫。"),
+    ("Thanks for lending me 90 euros, Kim!", "Ann lent Kim 90 euros."),
+    ("I forgot to pay the rent.", "Ann paid the rent."),
 ]
 STRAIGHT = [
     ("I didn't keep the boat.", "Ann gave up the boat."),
@@ -74,6 +76,9 @@ STRAIGHT = [
     ("我以前讨厌咖啡，现在喜欢咖啡。", "小安现在喜欢咖啡。"),
     ("我不要糖，要奶。", "小安要奶。"),
     ("我讨厌猫，我妹妹喜欢猫。", "小安的妹妹喜欢猫。"),
+    ("Gather the papers. Don't forget to rest before the visit.", "Ann advises resting before the visit."),
+    ("Losing my job gave me the time to start a shop.", "Ann lost her job but started a shop."),
+    ("I haven't read that yet! Just finished The Quiet Tide, a fine story.", "Ann finished reading The Quiet Tide."),
 ]
 
 

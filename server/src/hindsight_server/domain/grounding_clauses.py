@@ -218,7 +218,8 @@ class Clause:
             first = not any(not one.is_function for one in self.words[:at])
             head = self._next(at) if first else self._last(at)
         else:
-            refuses = following == "to" and (word.lemma in _NEGATIVE or word.folded == "yet")
+            doubly = any(one.folded in ("not", "never") for one in self.words[max(0, at - 2) : at])
+            refuses = following == "to" and (word.folded == "yet" or (word.lemma in _NEGATIVE and not doubly))
             if refuses or (word.lemma in _ENDING and following.endswith("ing")):
                 head = self._next(at)
         if head is not None:

@@ -104,11 +104,22 @@ class Told:
                 if (
                     clause.stand(word) is against
                     and clause.frame(word) == fact.frame(word)
+                    and not self._is_of_what_follows(fact, clause, word, line)
                     and self._is_plain(fact, clause, {word}, against)
                     and not self._is_said_elsewhere(fact, clause, word, line)
                 ):
                     return True
         return any(self._is_opposite(fact, one, other, line) for one, other in _OPPOSITES)
+
+    def _is_of_what_follows(self, fact: Clause, clause: Clause, word: str, line: Said) -> bool:
+        """Whether only later sentences speak of what the fact does: the clause can mean nothing of it."""
+        rest, behind = fact.content - {word} - self._people, False
+        for sentence in line.sentences:
+            told = not rest.isdisjoint(sentence[0].around)
+            if told:
+                return behind
+            behind = behind or any(one is clause for one in sentence)
+        return False
 
     def _is_opposite(self, fact: Clause, one: str, other: str, line: Said) -> bool:
         return any(
@@ -238,7 +249,7 @@ class Told:
         """Whether a clause has the people of a statement the other way round."""
         speaker = _person(line.speaker or "")
         doer, before = self._subject(words, at, line.speaker), self._named(words[:at], line.speaker)
-        if _is_passive(words, at) or subject in before:
+        if _is_passive(words, at) or subject in before or (doer is None and _is_subject(words, at)):
             return False
         if subject in self._objects(words, at, line.speaker) or (object_ is not None and doer == object_):
             return True
@@ -369,6 +380,11 @@ def _back(words: Sequence[Word], at: int) -> int:
     while place >= 0 and words[place].is_helper:
         place -= 1
     return place
+
+
+def _is_subject(words: Sequence[Word], at: int) -> bool:
+    """Whether a verb is what another one is said of: "losing the job gave me time"."""
+    return words[at].folded.endswith("ing") and (at == 0 or words[at - 1].folded in ("so", "and", "but", "because"))
 
 
 def _is_passive(words: Sequence[Word], at: int) -> bool:
