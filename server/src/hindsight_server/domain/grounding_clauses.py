@@ -114,6 +114,7 @@ def lemmas(words: str) -> frozenset[str]:
 
 _DENYING, _WEIGHED = lemmas(_DENYING_TEXT), lemmas(_WEIGHED_TEXT)
 _GIVES_UP = lemmas("give up")
+_OVER = frozenset(["was", "were", "had", "did", "used", "once", "formerly", "previously"])
 _NEGATIVE, _ENDING = lemmas(_NEGATIVE_TEXT), lemmas(_ENDING_TEXT)
 
 
@@ -174,6 +175,18 @@ class Clause:
     def limits(self) -> frozenset[str]:
         """Words that bound what is said, so that "not before Monday" is not "not"."""
         return (self.folded & _LIMITS) - ({"more"} if "any" in self.folded else set())
+
+    @property
+    def ends(self) -> bool:
+        """Whether it tells that something is so no more, and by that that it was so."""
+        if not self.folded.isdisjoint(("longer", "anymore")) or {"any", "more"} <= self.folded:
+            return True
+        return any(word.lemma in _ENDING for word in self.words)
+
+    def is_past(self, lemma_: str) -> bool:
+        """Whether it says of a time that is over what a word says."""
+        forms = (word.folded for word in self.words if word.lemma == lemma_)
+        return not self.folded.isdisjoint(_OVER) or any(one.endswith("ed") or one in _BASE for one in forms)
 
     def stand(self, lemma_: str) -> Stand | None:
         """How a word stands in it; None when it does not stand there."""

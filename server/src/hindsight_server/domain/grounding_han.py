@@ -203,6 +203,7 @@ def _is_added(fact: HanClause, clause: HanClause) -> bool:
     head = next((head for head in fact.heads if clause.says(head)), None)
     if head is None or clause.denials or clause.is_lexical(head):
         return False
+    clause = HanClause(clause.text.replace(f"有{head}", head), clause.names)  # 没有 is the denial of 有
     return clause.share(fact) >= (_NEARER_WITH_PRONOUN if _THIRD.search(clause.text) else _VERY_NEAR)
 
 

@@ -36,6 +36,8 @@ def is_opposed(text: str, sources: Sequence[Said], speakers: Sequence[str] = ())
         return _is_opposed_in_han(text, sources, speakers)
     told = Told(sources, speakers)
     for clause in Said(text).clauses:
+        if clause.ends and len(sources) > 1:
+            continue  # that it was so is told by one, and by another, in whatever words, that it is no more
         against = {seat for seat in range(len(sources)) if told.is_clause_turned(clause, seat)}
         plain = clause.content - {word.lemma for word in clause.words if word.is_capital}
         near = max((len(plain & sources[seat].content) for seat in against), default=0)

@@ -19,9 +19,8 @@ from hindsight_server.domain.grounding_han import HanLine, is_turned_in_han
 
 _HAN = re.compile("[\u3400-\u9fff]")
 _KIN = lemmas("mother father brother sister wife husband son daughter uncle aunt cousin grandma grandpa boss manager")
-_OPPOSITES_TEXT = (
-    "love hate, like hate, like dislike, enjoy hate, approve reject, accept reject, accept decline, allow forbid"
-)
+_OPPOSITES_TEXT = "love hate, like hate, like dislike, love dislike, enjoy hate, enjoy dislike, "
+    "approve reject, accept reject, accept decline, allow forbid"
 _OPPOSITES = [(lemma(one), lemma(other)) for one, other in (pair.split() for pair in _OPPOSITES_TEXT.split(","))]
 _MUTUAL = lemmas("meet marry date divorce talk speak chat play work live fight argue agree quarrel split share say")
 _NO_OBJECT_AFTER_TEXT = "of in on at by from with about like as than after before near and or"
@@ -104,6 +103,7 @@ class Told:
                 if (
                     clause.stand(word) is against
                     and clause.frame(word) == fact.frame(word)
+                    and not (against is Stand.DENIED and clause.ends and fact.is_past(word))
                     and not self._is_of_what_follows(fact, clause, word, line)
                     and self._is_plain(fact, clause, {word}, against)
                     and not self._is_said_elsewhere(fact, clause, word, line)
