@@ -19,8 +19,10 @@ from hindsight_server.domain.grounding_han import HanLine, is_turned_in_han
 
 _HAN = re.compile("[\u3400-\u9fff]")
 _KIN = lemmas("mother father brother sister wife husband son daughter uncle aunt cousin grandma grandpa boss manager")
-_OPPOSITES_TEXT = "love hate, like hate, like dislike, love dislike, enjoy hate, enjoy dislike, "
+_OPPOSITES_TEXT = (
+    "love hate, like hate, like dislike, love dislike, enjoy hate, enjoy dislike, "
     "approve reject, accept reject, accept decline, allow forbid"
+)
 _OPPOSITES = [(lemma(one), lemma(other)) for one, other in (pair.split() for pair in _OPPOSITES_TEXT.split(","))]
 _MUTUAL = lemmas("meet marry date divorce talk speak chat play work live fight argue agree quarrel split share say")
 _NO_OBJECT_AFTER_TEXT = "of in on at by from with about like as than after before near and or"
