@@ -18,7 +18,9 @@ _MOST_COUNTED = 12
 _CUSTOMARY_TEXT = """
 overview summary timeline itinerary background pricing hobbies allergies checklist workflow milestones takeaways
 highlights roadmap logistics demographics diagnoses medications prescriptions symptoms vaccinations upcoming ongoing
-allergen allergens
+allergen allergens podcasts wellbeing hiking taxes wishlist scheduling neighbourhood commute commuting gadgets laptop
+smartphone database backend frontend debugging codebase licensing stakeholders deliverables onboarding unresolved
+caveats formerly interestingly prioritizes vegan lactose gluten physiotherapy acupuncture migraine cholesterol recipes
 """
 _CUSTOMARY = frozenset(_CUSTOMARY_TEXT.split())
 

@@ -10,7 +10,9 @@ from hindsight_server.domain.pages.grounds import Grounds
 from hindsight_server.domain.pages.text import PageText, joined, settled
 
 _PREFIX = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?(?:\[[ xX]\][ \t]+)?")
-_END = re.compile(r"[.!?…]+[\"”’)\]*]*[ \t]+(?=[\"“(\[*]*[^\W\da-z_])|[。！？]+")
+# Runs are taken whole, and from their beginnings only: models that loop write very long ones.
+_END = re.compile(r"(?<![.!?…])[.!?…]++[\"”’)\]*]*+[ \t]++(?=[\"“(\[*]*[^\W\da-z_])|[。！？]+")
+_LONGEST_WORD = 12  # that is looked at: no abbreviation is longer
 _LAST_WORD = re.compile(r"[^\W\d_]+\Z")
 _ABBREVIATED_TEXT = "dr mr mrs ms st vs no prof jr sr approx ca inc ltd co corp dept fig vol"
 _ABBREVIATED = frozenset(_ABBREVIATED_TEXT.split())
@@ -90,7 +92,7 @@ def _line(line: str, held: Callable[[str], bool]) -> str | None:
 def _sentences(words: str) -> Iterable[str]:
     begun = 0
     for match in _END.finditer(words):
-        before = _LAST_WORD.search(words, begun, match.start())
+        before = _LAST_WORD.search(words, max(begun, match.start() - _LONGEST_WORD), match.start())
         if before and match[0][0] == "." and (len(before[0]) == 1 or before[0].lower() in _ABBREVIATED):
             continue
         yield words[begun : match.end()]
