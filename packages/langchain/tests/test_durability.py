@@ -197,3 +197,89 @@ def test_the_server_is_killed_and_comes_back(tmp_path: Path, kind: str) -> None:
         assert stored(server.url) == wanted
         found = HindsightRetriever(**options, k=3).invoke("Statement 3")
         assert any("Statement 3" in one.page_content for one in found)
+
+
+# -- turns that wait, without a checkpointer ------------------------------------------------------------------------
+
+
+def say(number: int) -> dict[str, Any]:
+    return {"messages": [("user", f"Question {number}?")]}
+
+
+def spoken(*numbers: int) -> list[str]:
+    return [text for n in numbers for text in (f"Question {n}?", f"Answer {n}.")]
+
+
+def stateless(server_url: str, *numbers: int, **options: Any) -> Any:
+    middleware = HindsightMiddleware(
+        hindsight_api_url=server_url, auto_recall=False, deadlines=Deadlines(retain=1, recall=1), **options
+    )
+    return create_agent(ScriptedModel(*(f"Answer {n}." for n in numbers)), middleware=[middleware])
+
+
+@pytest.mark.feature("C3")
+async def test_turns_of_an_outage_are_stored_with_the_next_ones_without_a_checkpointer(
+    server: FakeHindsight, run: Runner, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = stateless(server.url, *range(5))
+    await run(agent, say(0), in_thread())
+    # The writes of two runs fail: of the one before anything, of the other as its document is read.
+    server.fail("retain", status=500)
+    await run(agent, say(1), in_thread())
+    assert "the turn was not stored, and is offered again" in caplog.text
+    server.fail("other", status=500)
+    await run(agent, say(2), in_thread())
+    assert "Failed to store memory: the conversation's document could not be read" in caplog.text
+    assert "Failed to search memory" not in caplog.text
+    # Another thread's turns are its own.
+    await run(agent, say(3), in_thread("other"))
+    await run(agent, say(4), in_thread())
+    assert stored(server.url) == spoken(0, 1, 2, 4)
+    assert stored(server.url, "other") == spoken(3)
+
+
+@pytest.mark.feature("C3")
+async def test_a_turn_that_waits_and_had_arrived_is_stored_once(server: FakeHindsight, run: Runner) -> None:
+    agent = stateless(server.url, *range(3))
+    await run(agent, say(0), in_thread())
+    server.delay("retain", 1.5, after_work=True)
+    await run(agent, say(1), in_thread())
+    await run(agent, say(2), in_thread())
+    assert stored(server.url) == spoken(0, 1, 2)
+
+
+@pytest.mark.feature("C3")
+async def test_a_caller_who_passes_the_history_on_has_a_turn_that_waits_stored_once(
+    server: FakeHindsight, run: Runner
+) -> None:
+    agent = stateless(server.url, *range(3))
+    for number in range(3):
+        if number == 1:
+            server.fail("retain", status=500)
+        history = [
+            (role, text) for n in range(number) for role, text in (("user", f"Question {n}?"), ("ai", f"Answer {n}."))
+        ]
+        await run(agent, {"messages": [*history, ("user", f"Question {number}?")]}, in_thread())
+    assert stored(server.url) == spoken(0, 1, 2)
+
+
+@pytest.mark.feature("C3")
+async def test_a_refused_turn_is_not_in_the_way_of_the_next(
+    server: FakeHindsight, run: Runner, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = stateless(server.url, *range(3))
+    await run(agent, say(0), in_thread())
+    server.fail("retain", status=422)
+    await run(agent, say(1), in_thread())
+    assert "the turn was not stored\n" in caplog.text
+    await run(agent, say(2), in_thread())
+    assert stored(server.url) == [*spoken(0), "Answer 1.", *spoken(2)]
+
+
+@pytest.mark.feature("C3")
+async def test_the_same_words_said_again_are_two_turns(server: FakeHindsight, run: Runner) -> None:
+    agent = stateless(server.url, 0)
+    server.fail("retain", status=500)
+    await run(agent, say(0), in_thread())
+    await run(agent, say(0), in_thread())
+    assert stored(server.url) == spoken(0, 0)

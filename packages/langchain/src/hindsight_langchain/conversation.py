@@ -10,7 +10,9 @@ from langchain_core.messages import BaseMessage
 
 from hindsight_adapter_core import (
     ConversationLog,
+    HindsightError,
     MemoryOperations,
+    OperationError,
     RecallOutcome,
     ShownMemories,
     Turn,
@@ -20,10 +22,12 @@ from hindsight_adapter_core import (
     turns_of,
     unsaid,
 )
+from hindsight_adapter_core.failures import FAILURE_PREFIXES, refused_for_good
 from hindsight_adapter_core.recent import RecentMap
 
 from .messages import Said, lines_of_memories, query_of, said_in
 from .run_context import BankChoice, RunContext
+from .unstored import Unstored
 
 __all__ = ["DEFAULT_MEMORY_PROMPT", "Conversation", "Conversations", "Moment", "TurnKey"]
 
@@ -153,6 +157,7 @@ class Conversations:
         self._known: RecentMap[tuple[str, str], Conversation] = RecentMap()
         self._recalled: RecentMap[TurnKey, str] = RecentMap()
         self._shown = ShownMemories()
+        self._unstored = Unstored()
         self._own_document_id = operations.new_log().document_id
 
     def moment(self, messages: Sequence[BaseMessage], run: RunContext, kept: Mapping[str, Any] | None = None) -> Moment:
@@ -218,20 +223,28 @@ class Conversations:
         conversation that has a name, and whenever more than the last exchange seems to be new.
 
         Raises:
-            OperationError: a call failed; what was not stored is offered again next time.
+            OperationError: a call failed; what was not stored is offered again next time, unless it was refused.
         """
-        with _Writing(moment, roles, recalled := self._read(moment)) as writing:
+        with _Writing(moment, roles, recalled := self._read(moment), self._unstored) as writing:
             if writing.must_look:
-                writing.look(self.operations.documents.text(writing.log.document_id, bank_id=moment.bank_id))
+                try:
+                    text = self.operations.documents.text(writing.log.document_id, bank_id=moment.bank_id)
+                except OperationError as error:
+                    raise _unread(error) from error.__cause__
+                writing.look(text)
             self.operations.store_turns(
                 writing.log, writing.turns, bank_id=moment.bank_id, delta=False, recalled=recalled
             )
 
     async def astore(self, moment: Moment, roles: frozenset[str]) -> None:
         """Async twin of :meth:`store`."""
-        with _Writing(moment, roles, recalled := self._read(moment)) as writing:
+        with _Writing(moment, roles, recalled := self._read(moment), self._unstored) as writing:
             if writing.must_look:
-                writing.look(await self.operations.documents.atext(writing.log.document_id, bank_id=moment.bank_id))
+                try:
+                    text = await self.operations.documents.atext(writing.log.document_id, bank_id=moment.bank_id)
+                except OperationError as error:
+                    raise _unread(error) from error.__cause__
+                writing.look(text)
             await self.operations.astore_turns(
                 writing.log, writing.turns, bank_id=moment.bank_id, delta=False, recalled=recalled
             )
@@ -246,10 +259,21 @@ def _place_of(moment: Moment) -> tuple[str, str]:
     return moment.bank_id, moment.conversation.log.document_id
 
 
-class _Writing:
-    """Turns on their way to the server; at the end, notes how far they came, also after a failure."""
+def _unread(error: OperationError) -> OperationError:
+    """What it means for a write that the document could not be read."""
+    why = f"the conversation's document could not be read: {str(error).split(': ', 1)[-1]}"
+    return type(error)(FAILURE_PREFIXES["retain"] + why, operation="retain")
 
-    def __init__(self, moment: Moment, roles: frozenset[str], recalled: Sequence[str]) -> None:
+
+class _Writing:
+    """Turns on their way to the server; at the end, notes how far they came, also after a failure.
+
+    The turns are what is new, and before that what an earlier run could not store and the messages do not hold.
+    """
+
+    def __init__(self, moment: Moment, roles: frozenset[str], recalled: Sequence[str], unstored: Unstored) -> None:
+        self._place, self._kept = _place_of(moment), unstored
+        self._waiting = unstored.take(self._place)
         self._conversation = moment.conversation
         self._recalled = recalled
         self._said, self._roles = moment.said, roles
@@ -270,23 +294,45 @@ class _Writing:
 
     def _is_exchange(self) -> bool:
         """True when nothing is new that is older than the last user turn, or the user turns that end together."""
+        exchange = self._exchange()
+        if not exchange:
+            return len(self._new) == 1
+        return any(one is self._new[0] for one in exchange)
+
+    def _exchange(self) -> Sequence[Said]:
         begin = next((at for at in reversed(range(len(self._said))) if self._said[at].turn.role == "user"), None)
         if begin is None:
-            return len(self._new) == 1
+            return ()
         while begin and self._said[begin - 1].turn.role == "user":
             begin -= 1
-        return any(one is self._new[0] for one in self._said[begin:])
+        return self._said[begin:]
 
     def look(self, text: str | None) -> None:
         """Take the document's text into account."""
         stored = [turn for turn in turns_of(text) if turn.role in self._roles]
         self._conversation.resume(stored)
+        ids = {turn.message_id for turn in stored if turn.message_id}
+        prints = {turn.fingerprint for turn in stored}
+        self._waiting = [
+            one
+            for one in self._waiting
+            if (one.message_id not in ids if one.message_id else one.turn.fingerprint not in prints)
+        ]
         self._new = self._unstored()
 
     def _unstored(self) -> list[Said]:
         # Left out here, so that what is written are the first of these when a write fails.
         new = self._conversation.unstored(self._said, self._roles)
-        return [one for one in new if clean_turn(one.turn, recalled=self._recalled)]
+        new = [one for one in new if clean_turn(one.turn, recalled=self._recalled)]
+        # A caller that passes the history on gives its messages new ids. Of the last exchange words prove nothing: the
+        # same may be said again.
+        last = self._exchange()
+        prints = {one.turn.fingerprint for one in new if not any(one is other for other in last)}
+        ids = {one.message_id for one in new if one.message_id}
+        return [
+            *(one for one in self._waiting if one.message_id not in ids and one.turn.fingerprint not in prints),
+            *new,
+        ]
 
     def __enter__(self) -> _Writing:
         if self.must_look:
@@ -294,8 +340,14 @@ class _Writing:
             self.log.owe(self.turns)
         return self
 
-    def __exit__(self, *error: object) -> None:
-        stored = self._new[: self.log.next_index - self._before]
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        count = self.log.next_index - self._before
+        stored, left = self._new[:count], self._new[count:]
         if stored:
-            at = next(at for at, one in enumerate(self._wanted) if one is stored[-1])
-            self._conversation.place = tuple(one.message_id for one in self._wanted[max(0, at - 1) : at + 1])
+            wanted = [*self._waiting, *self._wanted]
+            at = next(at for at, one in enumerate(wanted) if one is stored[-1])
+            self._conversation.place = tuple(one.message_id for one in wanted[max(0, at - 1) : at + 1])
+        if error is not None:
+            # What was refused would be refused again, and must not be in the way of what comes after it.
+            refused = isinstance(error, HindsightError) and refused_for_good(error)
+            self._kept.keep(self._place, left[1:] if refused else left)

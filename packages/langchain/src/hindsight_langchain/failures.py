@@ -12,21 +12,32 @@ from hindsight_adapter_core import (
     OperationTimeoutError,
     describe_failure,
 )
+from hindsight_adapter_core.failures import refused_for_good
 
-__all__ = ["failure_note", "reworded", "told"]
+__all__ = ["failure_note", "reworded", "told", "told_of_turn"]
 
 
 def told(
     operation: Operation, error: HindsightError, operations: MemoryOperations, *, level: int = logging.WARNING
 ) -> OperationError:
     """``error`` as the documented sentence, logged once."""
-    failure = (
-        error
-        if isinstance(error, OperationError)
-        else describe_failure(operation, error, secret=operations.handle.secret)
-    )
+    failure = _described(operation, error, operations)
     logging.getLogger(operations.package.import_name).log(level, "%s", failure)
     return failure
+
+
+def told_of_turn(error: HindsightError, operations: MemoryOperations) -> OperationError:
+    """As :func:`told`, of a run's turns that could not be stored: the log says what becomes of them."""
+    failure = _described("retain", error, operations)
+    again = "" if refused_for_good(error) else ", and is offered again at the end of the conversation's next run"
+    logging.getLogger(operations.package.import_name).warning("%s; the turn was not stored%s", failure, again)
+    return failure
+
+
+def _described(operation: Operation, error: HindsightError, operations: MemoryOperations) -> OperationError:
+    if isinstance(error, OperationError):
+        return error
+    return describe_failure(operation, error, secret=operations.handle.secret)
 
 
 def reworded(prefix: str, sentence: OperationError) -> OperationError:

@@ -25,7 +25,7 @@ from hindsight_adapter_core import (
 
 from ._client import PACKAGE
 from .conversation import DEFAULT_MEMORY_PROMPT, Conversations, Moment
-from .failures import failure_note, told
+from .failures import failure_note, told, told_of_turn
 from .messages import anything_said, messages_in, with_memories_appended
 from .run_context import BankChoice, BankId, RunContext, static_bank
 from .tools import MemoryCall
@@ -93,7 +93,8 @@ class HindsightMiddleware(Flushed, AgentMiddleware[MemoryState, Any]):
     one conversation.
 
     A memory call that fails ends nothing. After a failed search the model reads, in place of memories, why there are
-    none; a failed write is logged, and the turn is offered again at the end of the next run.
+    none; a failed write is logged, and the turn is offered again at the end of the conversation's next run. Without a
+    checkpointer it waits in this object until then (:mod:`~hindsight_langchain.unstored`).
 
     Args:
         bank_id: the memory bank, or a function from :class:`RunContext` to one, called anew in each run. By default
@@ -246,7 +247,7 @@ class HindsightMiddleware(Flushed, AgentMiddleware[MemoryState, Any]):
         return moment if self._auto_retain else None
 
     def _retain_failed(self, error: HindsightError) -> None:
-        failure = told("retain", error, self._operations)
+        failure = told_of_turn(error, self._operations)
         if self._operations.raise_on_error:
             raise failure from error
 

@@ -23,7 +23,7 @@ from hindsight_adapter_core import (
 
 from ._client import PACKAGE
 from .conversation import DEFAULT_MEMORY_PROMPT, Conversations, Moment
-from .failures import failure_note, told
+from .failures import failure_note, told, told_of_turn
 from .messages import anything_said, messages_in, with_leading_memories, without_memories
 from .run_context import BankChoice, BankId, RunContext, static_bank
 
@@ -122,7 +122,7 @@ class RetainNode(Flushed, MemoryNode):
         return self._update(messages)
 
     def _failed(self, error: HindsightError) -> None:
-        failure = told("retain", error, self._operations)
+        failure = told_of_turn(error, self._operations)
         if self._operations.raise_on_error:
             raise failure from error
 
