@@ -331,6 +331,7 @@ def test_an_exit_waits_once_and_saves_what_a_stubborn_client_keeps(tmp_path: Pat
     assert done.returncode == 0
     assert "1 memory write was not delivered before the process ended; it waits in" in done.stderr
     assert "Traceback" not in done.stderr
+    assert "1 piece of memory's background work did not finish" in done.stderr
     assert [call.content for call in Spool(spool).take()] == ["last words"]
 
 
