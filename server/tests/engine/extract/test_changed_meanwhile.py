@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from hindsight_server.domain.errors import Conflict, ModelUnavailable
+from hindsight_server.engine.memories import MemoryPatch
 from hindsight_server.engine.retain import ItemInput
 from hindsight_server.ports.llm import ChatReply, ChatRequest
 from hindsight_server.ports.records import FactFilter
@@ -90,3 +91,62 @@ async def test_a_document_that_gets_other_tags_while_it_is_read_keeps_them(readi
     found = (await engine.memories.list("b", FactFilter())).items
     assert [(one.text, one.state, one.tags) for one in found] == [(_BOAT, "valid", ("user:bob",))]
     assert (await engine.documents.get("b", "d")).tags == ("user:bob",)
+
+
+async def _states(engine: Engine) -> list[tuple[str, str]]:
+    return [(one.text, one.state.value) for one in (await engine.memories.list("b", FactFilter())).items]
+
+
+async def _change(engine: Engine, **patch: str) -> None:
+    (stored,) = (await engine.memories.list("b", FactFilter())).items
+    await engine.memories.update("b", stored.fact_id, MemoryPatch(**patch))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("run_async", [False, True])
+async def test_what_is_invalidated_during_an_outage_stays_so(reading: Read, run_async: bool) -> None:
+    engine = reading(lambda request: ModelUnavailable("away")).engine
+    await engine.retain("b", [_item()], run_async=run_async)
+    await engine.jobs.run_until_idle()
+    await _change(engine, state="invalidated", reason="wrong")
+    await _model_is_back(engine)
+    assert await _states(engine) == [(_BOAT, "invalidated")]
+
+
+@pytest.mark.parametrize(
+    ("patch", "expected"),
+    [
+        ({"state": "invalidated"}, (_BOAT, "invalidated")),
+        ({"text": "Ada bought a ship."}, ("Ada bought a ship.", "valid")),
+        ({"text": "Bert sails."}, ("Bert sails.", "valid")),
+    ],
+)
+@pytest.mark.parametrize("when", ["before", "while"])
+async def test_what_a_person_changed_holds_when_its_document_is_read_again(
+    reading: Read, patch: dict[str, str], expected: tuple[str, str], when: str
+) -> None:
+    read = reading(lambda request: facts(fact(_BOAT)), seconds=_SECONDS if when == "while" else 0.0)
+    engine = read.engine
+    await engine.retain("b", [_item()])
+    if when == "before":
+        await _change(engine, **patch)
+    await engine.documents.reprocess("b", "d")
+    if when == "while":
+        await _meanwhile(read, lambda: _change(engine, **patch))
+    await engine.jobs.run_until_idle()
+    assert len(read.provider.requests) == 2
+    assert await _states(engine) == [expected]
+
+
+@pytest.mark.parametrize("run_async", [False, True])
+async def test_what_is_invalidated_stays_so_when_its_text_comes_again_under_other_settings(
+    reading: Read, run_async: bool
+) -> None:
+    engine = reading(lambda request: facts(fact(_BOAT))).engine
+    await engine.retain("b", [_item("user:ann")])
+    await _change(engine, state="invalidated")
+    await engine.banks.update_config("b", {"retain_mission": "boats"})
+    await engine.retain("b", [_item("user:bob")], run_async=run_async)
+    assert await _states(engine) == [(_BOAT, "invalidated")]
+    await engine.jobs.run_until_idle()
+    (found,) = (await engine.memories.list("b", FactFilter())).items
+    assert (found.state, found.tags) == ("invalidated", ("user:bob",))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from hindsight_server.adapters.sqlite.carrying import carry_over, without
 from hindsight_server.adapters.sqlite.facts_write import NewFact, delete_facts, insert_facts, move_facts
 from hindsight_server.adapters.sqlite.names import EntityNumbers, add_label_tags
 from hindsight_server.adapters.sqlite.queries import column, one_row
@@ -49,6 +50,7 @@ class DocumentWriter:
         self._touched: set[str] = set()
         self._replacing: dict[str, Replacing] = {}
         self._unchanged: set[str] = set()
+        self.left_out: set[str] = set()  # ids of facts beside which what a person changed holds
 
     def write_all(self, documents: Sequence[DocumentWrite], operation: Operation | None) -> bool:
         """Replace documents, or append parts to them, in order; whether anything is different now."""
@@ -89,7 +91,8 @@ class DocumentWriter:
             self._unchanged.add(document_id)
             return
         self._session.connection.execute(sql("documents.delete_parts"), key)
-        self._replacing[document_id] = Replacing(stored, chunks, restamps=stamps(after) != stamps(stored))
+        keeps = frozenset(one for part in parts for one in part.kept_hashes)
+        self._replacing[document_id] = Replacing(stored, chunks, stamps(after) != stamps(stored), keeps)
 
     def _write(self, document: DocumentWrite, operation: Operation | None) -> None:
         """Replace a document, or append a part to it."""
@@ -119,11 +122,12 @@ class DocumentWriter:
         if replacing is None:
             self._place_chunks(document, place, [])
             return
-        kept = self._place_chunks(document, place, replacing.left)
+        kept, carried = self._place_chunks(document, place, replacing.left)
         taken = {chunk.chunk_id for chunk in kept}
         replacing.left = [chunk for chunk in replacing.left if chunk.chunk_id not in taken]
-        if kept and replacing.restamps:
-            self._restamp(document, replacing.before, kept)
+        if (kept or carried) and replacing.restamps:
+            seqs = [*carried, *self._seqs_of(document.document_id, kept)]
+            _restamp(self._session, document, replacing.before, seqs)
 
     def rewrite(self, document: DocumentWrite, part: int, first_turn: int) -> None:
         """Write a part's chunks and facts anew, where they stand."""
@@ -158,8 +162,9 @@ class DocumentWriter:
 
     def _place_chunks(
         self, document: DocumentWrite, place: Place, old: list[StoredChunk], *, drops: bool = False
-    ) -> list[StoredChunk]:
-        """Put the part's chunks where they belong, keeping the ones that may stay; those.
+    ) -> tuple[list[StoredChunk], tuple[int, ...]]:
+        """Put the part's chunks where they belong, keeping the ones that may stay; those, and the numbers of facts that
+        stay though their chunks don't.
 
         `drops` deletes the other old ones; without it they are left to the document's further parts.
         """
@@ -176,25 +181,28 @@ class DocumentWriter:
                 raise stale(document)
             seen.add(wanted.content_hash)
         staying = {chunk.chunk_id for chunk in kept.values()}
+        ids = self._insert_chunks(document, place, kept)
+        leaving = [chunk for chunk in old if chunk.chunk_id not in staying]
+        replacing = self._replacing.get(document.document_id)
+        going = [chunk for chunk in leaving if replacing is None or chunk.content_hash not in replacing.keeps]
+        new = {index: identifier for index, identifier in ids.items() if index not in kept}
+        carried = carry_over(self._session, document, place, going, new)
+        self.left_out |= carried.left_out
         if drops:
-            self._drop_chunks(document.document_id, [chunk for chunk in old if chunk.chunk_id not in staying])
+            self._drop_chunks(document.document_id, leaving, carried.seqs)
         if kept:
             self._move_kept(document, place, kept)
-        self._gather_facts(document, place, kept, self._insert_chunks(document, place, kept))
-        return list(kept.values())
+        self._gather_facts(without(document, carried.left_out), place, kept, ids)
+        return list(kept.values()), carried.seqs
 
     def _drop_left(self, document_ids: Iterable[str]) -> None:
         """Delete what replaced documents don't hold any more."""
         for document_id in document_ids:
             self._drop_chunks(document_id, self._replacing.pop(document_id).left)
 
-    def _drop_chunks(self, document_id: str, chunks: list[StoredChunk]) -> None:
+    def _drop_chunks(self, document_id: str, chunks: list[StoredChunk], but: Collection[int] = ()) -> None:
         session = self._session
-        seqs = []
-        for chunk in chunks:
-            key = (session.bank_id, document_id, chunk.chunk_id)
-            seqs += column(session.connection, "facts.seqs_of_chunk", key)
-        delete_facts(session, seqs)
+        delete_facts(session, set(self._seqs_of(document_id, chunks)).difference(but))
         session.connection.executemany(
             sql("documents.delete_chunk"), [(session.bank_id, chunk.chunk_id) for chunk in chunks]
         )
@@ -269,20 +277,21 @@ class DocumentWriter:
             if fact.extracted.chunk_index not in kept
         ]
 
-    def _restamp(self, document: DocumentWrite, stored: StoredDocument, kept: list[StoredChunk]) -> None:
-        """Give the facts that stay the tags, context and metadata of their part."""
-        session = self._session
-        tags, metadata = to_json(document.tags), to_json(dict(document.metadata))
-        new_tags = tags if tags != stored.tags else None
-        seqs: list[int] = []
-        for chunk in kept:
-            key = (session.bank_id, document.document_id, chunk.chunk_id)
-            seqs += column(session.connection, "facts.seqs_of_chunk", key)
-        values = [(new_tags, document.context, metadata, session.bank_id, seq) for seq in seqs]
-        session.connection.executemany(sql("facts.set_source"), values)
-        add_label_tags(session, seqs)
-        rescope(session, document.document_id, seqs)
-        move_facts(session, seqs)
+    def _seqs_of(self, document_id: str, chunks: Iterable[StoredChunk]) -> list[int]:
+        """The numbers of the chunks' facts."""
+        keys = [(self._session.bank_id, document_id, chunk.chunk_id) for chunk in chunks]
+        return [seq for key in keys for seq in column(self._session.connection, "facts.seqs_of_chunk", key)]
+
+
+def _restamp(session: BankSession, document: DocumentWrite, stored: StoredDocument, seqs: Sequence[int]) -> None:
+    """Give facts that stay the tags, context and metadata of their part."""
+    tags, metadata = to_json(document.tags), to_json(dict(document.metadata))
+    new_tags = tags if tags != stored.tags else None
+    values = [(new_tags, document.context, metadata, session.bank_id, seq) for seq in seqs]
+    session.connection.executemany(sql("facts.set_source"), values)
+    add_label_tags(session, seqs)
+    rescope(session, document.document_id, seqs)
+    move_facts(session, seqs)
 
 
 def _check_expected(document: DocumentWrite, stored: StoredDocument | None) -> None:

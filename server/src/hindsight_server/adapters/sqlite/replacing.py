@@ -49,12 +49,13 @@ class Place:
 
 @dataclass(slots=True)
 class Replacing:
-    """A document that is being replaced: its chunks that nobody took yet, and whether its facts get other tags,
-    context or metadata."""
+    """A document that is being replaced: its chunks that nobody took yet, whether its facts get other tags, context or
+    metadata, and the hashes of chunks that some part keeps."""
 
     before: StoredDocument
     left: list[StoredChunk]
     restamps: bool
+    keeps: frozenset[str]
 
 
 def stale(document: DocumentWrite) -> StaleDocument:

@@ -53,7 +53,7 @@ def write_retain(connection: apsw.Connection, write: RetainWrite) -> RetainResul
     if operation is not None:
         ids = [document.document_id for document in write.documents]
         operation = insert_operation(connection, operation, write.now, ids)
-    return RetainResult(fact_ids=_fact_ids(write.documents), operation=operation)
+    return RetainResult(fact_ids=_fact_ids(write.documents, documents), operation=operation)
 
 
 def _check_bank(connection: apsw.Connection, bank_id: str, created_at: datetime) -> None:
@@ -97,10 +97,10 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
     job = Operation(bank_id=write.bank_id, operation_id=operation_id, type="", status=status, lease=lease)
     if write.goes_on:
         note_result(connection, write.operation or job, result, write.now)
-        return RetainResult(fact_ids=_fact_ids(stored))
+        return RetainResult(fact_ids=_fact_ids(stored, documents))
     finish_operation(connection, job, Outcome("completed", result, None), write.now)
     done = get_operation(connection, write.bank_id, operation_id)
-    return RetainResult(fact_ids=_fact_ids(stored), operation=done)
+    return RetainResult(fact_ids=_fact_ids(stored, documents), operation=done)
 
 
 def _job_state(connection: apsw.Connection, write: RetainWrite, operation_id: str) -> tuple[str, str | None, str]:
@@ -128,5 +128,6 @@ def _parts_of(
     }
 
 
-def _fact_ids(documents: Iterable[DocumentWrite]) -> tuple[str, ...]:
-    return tuple(fact.fact_id for document in documents for fact in document.facts)
+def _fact_ids(documents: Iterable[DocumentWrite], writer: DocumentWriter) -> tuple[str, ...]:
+    ids = (fact.fact_id for document in documents for fact in document.facts)
+    return tuple(fact_id for fact_id in ids if fact_id not in writer.left_out)

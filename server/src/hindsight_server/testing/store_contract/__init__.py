@@ -15,6 +15,7 @@ Limits and offsets are never negative here: callers refuse them.
 from hindsight_server.testing.store_contract.attachments import AttachmentContract
 from hindsight_server.testing.store_contract.banks import BankContract
 from hindsight_server.testing.store_contract.causes import CauseContract
+from hindsight_server.testing.store_contract.changed_facts import ChangedFactsContract
 from hindsight_server.testing.store_contract.concurrency import ConcurrencyContract
 from hindsight_server.testing.store_contract.directives import DirectiveContract
 from hindsight_server.testing.store_contract.facts import FactContract
@@ -38,6 +39,7 @@ class StoreContract(
     BankContract,
     RetainContract,
     FinishContract,
+    ChangedFactsContract,
     FactContract,
     RecallContract,
     NamingContract,

@@ -69,15 +69,15 @@ class ImageContract:
             assert held.arrays[name].dtype == array.dtype
 
     async def test_an_image_goes_with_what_it_holds(self, store: Store) -> None:
-        for remove in REMOVALS:
-            fact_id = (await put(store, "b", "d", "one", "two"))[0]
+        for number, remove in enumerate(REMOVALS):  # what was edited or invalidated stays when its words come again
+            fact_id = (await put(store, "b", "d", f"one {number}", "two"))[0]
             await store.save_image("b", await image_of(store))
             await remove(store, fact_id)
             assert await store.load_image("b") is None, remove.__name__
 
     async def test_an_image_that_comes_after_a_removal_is_not_kept(self, store: Store) -> None:
-        for remove in REMOVALS:
-            fact_id = (await put(store, "b", "d", "one", "two"))[0]
+        for number, remove in enumerate(REMOVALS):  # what was edited or invalidated stays when its words come again
+            fact_id = (await put(store, "b", "d", f"one {number}", "two"))[0]
             image = await image_of(store)
             await remove(store, fact_id)
             assert not await store.save_image("b", image), remove.__name__

@@ -99,6 +99,12 @@ WHERE bank_id = :bank_id AND chunk_id IN (
     WHERE f.bank_id = :bank_id AND (:fact_type IS NULL OR f.fact_type = :fact_type)
 )
 
+-- name: texts_of_chunks
+SELECT c.chunk_id, c.text
+FROM json_each(:chunk_ids) AS wanted
+CROSS JOIN chunks AS c ON c.bank_id = :bank_id AND c.chunk_id = wanted.value
+WHERE c.document_id = :document_id
+
 -- name: waiting_chunks_cleared
 UPDATE chunks
 SET complete = 0

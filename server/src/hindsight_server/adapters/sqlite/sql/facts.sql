@@ -93,6 +93,27 @@ ORDER BY wanted.key
 -- name: seqs_of_chunk
 SELECT seq FROM facts WHERE bank_id = ? AND document_id = ? AND chunk_id = ? ORDER BY seq
 
+-- name: changed_of_chunks
+SELECT f.seq
+FROM json_each(:chunk_ids) AS wanted
+CROSS JOIN facts AS f
+    ON f.bank_id = :bank_id AND f.document_id = :document_id AND f.chunk_id = wanted.value
+WHERE f.state = 'invalidated' OR f.edited_at IS NOT NULL
+LIMIT 1
+
+-- name: of_chunks
+SELECT f.seq, f.chunk_id, f.state = 'invalidated' OR f.edited_at IS NOT NULL, f.edited_at IS NOT NULL, f.terms,
+    f.turn_index, f.place_start, f.place_length
+FROM json_each(:chunk_ids) AS wanted
+CROSS JOIN facts AS f
+    ON f.bank_id = :bank_id AND f.document_id = :document_id AND f.chunk_id = wanted.value
+WHERE f.state <> 'pending'
+ORDER BY f.seq
+
+-- name: carry
+UPDATE facts SET chunk_id = ?, turn_index = max(0, turn_index + ?), place_start = place_start + ?
+WHERE bank_id = ? AND seq = ?
+
 -- name: seqs_of_document
 SELECT seq FROM facts WHERE bank_id = ? AND document_id = ? ORDER BY seq
 
