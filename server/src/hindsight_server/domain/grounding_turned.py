@@ -106,22 +106,12 @@ class Told:
                     clause.stand(word) is against
                     and clause.frame(word) == fact.frame(word)
                     and not (against is Stand.DENIED and clause.ends and fact.is_past(word))
-                    and not self._is_of_what_follows(fact, clause, word, line)
+                    and not _is_of_what_follows(fact.content - {word} - self._people, clause, line)
                     and self._is_plain(fact, clause, {word}, against)
                     and not self._is_said_elsewhere(fact, clause, word, line)
                 ):
                     return True
         return any(self._is_opposite(fact, one, other, line) for one, other in _OPPOSITES)
-
-    def _is_of_what_follows(self, fact: Clause, clause: Clause, word: str, line: Said) -> bool:
-        """Whether only later sentences speak of what the fact does: the clause can mean nothing of it."""
-        rest, behind = fact.content - {word} - self._people, False
-        for sentence in line.sentences:
-            told = not rest.isdisjoint(sentence[0].around)
-            if told:
-                return behind
-            behind = behind or any(one is clause for one in sentence)
-        return False
 
     def _is_opposite(self, fact: Clause, one: str, other: str, line: Said) -> bool:
         return any(
@@ -322,6 +312,16 @@ class Told:
     @cached_property
     def _people(self) -> frozenset[str]:
         return frozenset(word for speaker in self._speakers for one in clauses(speaker) for word in one.content)
+
+
+def _is_of_what_follows(words: frozenset[str], clause: Clause, line: Said) -> bool:
+    """Whether of the sentences of a line only those behind a clause have some words, so that it means none of them."""
+    behind = False
+    for sentence in line.sentences:
+        if not words.isdisjoint(sentence[0].around):
+            return behind
+        behind = behind or any(one is clause for one in sentence)
+    return False
 
 
 def near_sentence(line: Said, fact: Said) -> str:
