@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from core_subject import CONFIG, PACKAGE
+from hindsight_client import Hindsight
 
 from hindsight_adapter_core import (
     Deadlines,
@@ -105,6 +106,17 @@ def test_a_write_goes_to_no_other_place_when_the_server_redirects_it(moving: tup
         memory.retain("Ada likes tea.")
     assert [one.split("/")[0] for one in asked] == ["DELETE ", "POST "]
     memory.close()
+
+
+def test_a_client_of_the_callers_that_repeats_by_itself_is_kept_in_place_too(moving: tuple[str, list[str]]) -> None:
+    url, asked = moving
+    with Hindsight(base_url=url) as client:
+        client._api_client.configuration.retries = 2
+        memory = open_memory(PACKAGE, MemoryOptions(bank_id="shelf"), client=client)
+        with pytest.raises(OperationError, match="redirects"):
+            memory.documents.delete("monday")
+        memory.close()
+    assert asked == ["DELETE /v1/default/banks/shelf/documents/monday"]
 
 
 def test_what_only_reads_follows_a_redirect(moving: tuple[str, list[str]]) -> None:
