@@ -137,6 +137,17 @@ async def test_what_a_person_changed_holds_when_its_document_is_read_again(
     assert await _states(engine) == [expected]
 
 
+async def test_what_a_longer_text_says_besides_is_kept(reading: Read) -> None:
+    longer = f"{_BOAT} Ada sold her car."
+    engine = reading([facts(fact(_BOAT)), facts(fact(longer), fact("Ada sold her car."))]).engine
+    await engine.retain("b", [_item()])
+    await _change(engine, state="invalidated")
+    await engine.retain("b", [ItemInput(content=longer, document_id="d")])
+    states = await _states(engine)
+    assert (_BOAT, "invalidated") in states
+    assert [text for text, state in states if state == "valid" and "car" in text]
+
+
 @pytest.mark.parametrize("run_async", [False, True])
 async def test_what_is_invalidated_stays_so_when_its_text_comes_again_under_other_settings(
     reading: Read, run_async: bool

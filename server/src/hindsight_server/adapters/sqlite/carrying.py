@@ -11,7 +11,7 @@ from hindsight_server.adapters.sqlite.replacing import Place, StoredChunk, chunk
 from hindsight_server.adapters.sqlite.session import BankSession
 from hindsight_server.adapters.sqlite.statements import sql
 from hindsight_server.adapters.sqlite.values import from_json, to_json
-from hindsight_server.domain.curated import Said, replaced_by
+from hindsight_server.domain.curated import Said, own_terms, replaced_by
 from hindsight_server.ports.records import DocumentWrite
 
 
@@ -50,8 +50,12 @@ def carry_over(
     if not old or not chunk_ids or not all_rows(session.connection, "facts.changed_of_chunks", values):
         return Carried()
     facts = [
-        _Fact(seq, chunk_id, changed, edited, Said(terms=frozenset(from_json(terms)), turn=turn, place=_place(*at)))
-        for seq, chunk_id, changed, edited, terms, turn, *at in all_rows(session.connection, "facts.of_chunks", values)
+        _Fact(
+            seq, chunk_id, changed, edited, Said(terms=own_terms(text, from_json(terms)), turn=turn, place=_place(*at))
+        )
+        for seq, chunk_id, changed, edited, text, terms, turn, *at in all_rows(
+            session.connection, "facts.of_chunks", values
+        )
     ]
     texts = dict(all_rows(session.connection, "documents.texts_of_chunks", values))
     read = _read(document, place)
@@ -66,7 +70,7 @@ def carry_over(
         rows.append((chunk_ids[index], turns, shift, session.bank_id, fact.seq))
         beside = [one.said for one in facts if not one.changed and one.chunk_id == fact.chunk_id]
         ids = [fact_id for fact_id, (at, _) in read.items() if at == index]
-        there = [_moved(read[fact_id][1], -turns, -shift) for fact_id in ids]
+        there = [_moved(read[fact_id][1], -turns, -shift, texts[fact.chunk_id], chunk.text) for fact_id in ids]
         left_out |= {ids[at] for at in replaced_by(fact.said, bool(fact.edited), there, beside)}
     session.connection.executemany(sql("facts.carry"), rows)
     return Carried(tuple(move_facts(session, [row[-1] for row in rows]).values()), frozenset(left_out))
@@ -91,7 +95,7 @@ def _read(document: DocumentWrite, place: Place) -> dict[str, tuple[int, Said]]:
         fact.fact_id: (
             fact.extracted.chunk_index,
             Said(
-                terms=frozenset(fact.terms),
+                terms=own_terms(fact.extracted.text, fact.terms),
                 turn=place.first_turn + fact.extracted.turn_index,
                 place=place_of(fact.extracted, begins),
             ),
@@ -117,9 +121,14 @@ def _new_place(fact: _Fact, text: str, document: DocumentWrite, chunk_ids: Mappi
     return None
 
 
-def _moved(said: Said, turns: int, shift: int) -> Said:
-    place = None if said.place is None else (said.place[0] + shift, said.place[1])
-    return Said(terms=said.terms, turn=said.turn + turns, place=place)
+def _moved(said: Said, turns: int, shift: int, old: str, new: str) -> Said:
+    """What was read from a chunk's new text, as a fact of its old one."""
+    turn = said.turn + turns
+    if said.place is None:
+        return Said(terms=said.terms, turn=turn, place=None, anew=old != new)
+    start, length = said.place
+    anew = old != new and new[start : start + length] not in old
+    return Said(terms=said.terms, turn=turn, place=(start + shift, length), anew=anew)
 
 
 def _place(start: int | None, length: int | None) -> tuple[int, int] | None:

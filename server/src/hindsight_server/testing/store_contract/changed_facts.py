@@ -63,6 +63,23 @@ class ChangedFactsContract:
         await store.retain(write("b", document("d", "Cal likes gin")))
         assert await self.states(store) == [("Cal likes gin", "valid", 0)]
 
+    async def test_a_text_that_says_more_is_not_left_out(self, store: Store) -> None:
+        said = fact("Ann likes tea", start=0, end=13)
+        await store.retain(write("b", document("d", "Ann likes tea", facts=(said,))))
+        await store.update_fact("b", said.fact_id, FactChange(state=FactState.INVALIDATED), NOW)
+        more = "Ann likes tea and rum and sold her boat"
+        told = tuple(fact(text, start=0, end=len(more)) for text in (more, "Ann likes rum", "Ann likes tea"))
+        await store.retain(write("b", document("d", more, facts=told)))
+        assert await self.states(store) == [
+            ("Ann likes rum", "valid", 0),
+            ("Ann likes tea", "invalidated", 0),
+            (more, "valid", 0),
+        ]
+        told = tuple(fact(text, start=0, end=len(more)) for text in (more, "Ann likes rum"))
+        await store.retain(write("b", document("d", more, facts=told)))
+        assert len(await self.states(store)) == 3
+        assert (await store.get_fact("b", said.fact_id)).state is FactState.INVALIDATED
+
     async def test_other_facts_of_the_same_words_come_again(self, store: Store) -> None:
         told = [fact("Ann likes green tea"), fact("Ann sold her boat")]
         await store.retain(write("b", document("d", "tea and boat", facts=tuple(told))))

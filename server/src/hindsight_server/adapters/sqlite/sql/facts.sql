@@ -102,8 +102,8 @@ WHERE f.state = 'invalidated' OR f.edited_at IS NOT NULL
 LIMIT 1
 
 -- name: of_chunks
-SELECT f.seq, f.chunk_id, f.state = 'invalidated' OR f.edited_at IS NOT NULL, f.edited_at IS NOT NULL, f.terms,
-    f.turn_index, f.place_start, f.place_length
+SELECT f.seq, f.chunk_id, f.state = 'invalidated' OR f.edited_at IS NOT NULL, f.edited_at IS NOT NULL, f.text,
+    f.terms, f.turn_index, f.place_start, f.place_length
 FROM json_each(:chunk_ids) AS wanted
 CROSS JOIN facts AS f
     ON f.bank_id = :bank_id AND f.document_id = :document_id AND f.chunk_id = wanted.value
