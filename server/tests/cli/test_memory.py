@@ -124,7 +124,8 @@ def test_reflect_answers(run: Run, filled: str, tmp_path: Path) -> None:
     asked = ("memory", "reflect", filled, "Where does Ann live?", "--schema", schema)
     answered, told = run(*asked, "--json"), run(*asked)
     assert json.loads(answered.stdout)["based_on"]["memories"]
-    assert (answered.returncode, told.returncode) == (1, 1), "no model is there for a structured answer"
+    assert json.loads(answered.stdout).get("structured_output") is None
+    assert (answered.returncode, told.returncode) == (0, 0), "the prose answers"
     assert "Oslo" in told.stdout
     assert "No structured answer: " in told.stderr
     missing = run("memory", "reflect", filled, "Where?", "--schema", tmp_path / "none.json")
