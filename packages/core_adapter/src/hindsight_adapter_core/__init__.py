@@ -8,7 +8,7 @@ Start at :func:`open_memory`, which gives a :class:`MemoryOperations`; a framewo
 """
 
 from .bridge import Bridge, get_bridge
-from .checks import check_id, check_positive
+from .checks import check_id, check_positive, id_text
 from .clients import AdapterPackage, ClientHandle, Connection, connect, lazy_client_class, resolve_connection
 from .connected import Connected, Flushed, explain_memory
 from .defaults import default_number, default_text, given
@@ -147,6 +147,7 @@ __all__ = [
     "fill_template",
     "get_bridge",
     "given",
+    "id_text",
     "lazy_client_class",
     "load_options",
     "memory_lines",

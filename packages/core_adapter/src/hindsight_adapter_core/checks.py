@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+from uuid import UUID
+
 from .errors import SettingsError
 
-__all__ = ["check_choice", "check_id", "check_positive", "check_tags"]
+__all__ = ["check_choice", "check_id", "check_positive", "check_tags", "id_text"]
 
 _DOT_SEGMENTS = frozenset({".", ".."})
 
@@ -33,6 +36,18 @@ def check_id(name: str, value: object) -> str:
         raise SettingsError(
             f"{name} must not be {value!r}, which means another place in an address; put a letter or a digit with it"
         )
+    return value
+
+
+def id_text(value: Any) -> Any:
+    """The text of an id that is a number or a UUID, as many applications number their users; anything else as it is.
+
+    Example:
+        >>> id_text(42), id_text("ann"), id_text(True)
+        ('42', 'ann', True)
+    """
+    if isinstance(value, UUID) or (isinstance(value, int) and not isinstance(value, bool)):
+        return str(value)
     return value
 
 

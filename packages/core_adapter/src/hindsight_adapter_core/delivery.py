@@ -35,6 +35,7 @@ from .calls import RetainCall
 from .errors import DeliveryFullError, HindsightError, OperationError, SettingsError
 from .failures import FAILURE_PREFIXES, refused_for_good
 from .outcomes import RetainOutcome
+from .retry import KEY_REFUSED
 from .spool import Spool
 
 # Not the module's own generator: that is the caller's to seed, and copies of a forked process would wait alike.
@@ -288,7 +289,7 @@ class Delivery:
         return True
 
     def _passes(self, error: HindsightError, waiting: _Waiting) -> bool:
-        if getattr(error.__cause__, "status", None) in (401, 403):
+        if getattr(error.__cause__, "status", None) in KEY_REFUSED:
             return not waiting.watched and waiting.tries < self.options.give_up_after
         return not refused_for_good(error)
 

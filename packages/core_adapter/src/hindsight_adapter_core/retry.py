@@ -19,7 +19,15 @@ from typing import Any, Literal, TypeVar
 # Not the module's own generator: that is the caller's to seed, and copies of a forked process would wait alike.
 _JITTER = random.SystemRandom()
 
-__all__ = ["MAX_ATTEMPTS", "Standing", "outcome_open", "retry_after_seconds", "standing_after", "with_retries"]
+__all__ = [
+    "KEY_REFUSED",
+    "MAX_ATTEMPTS",
+    "Standing",
+    "outcome_open",
+    "retry_after_seconds",
+    "standing_after",
+    "with_retries",
+]
 
 T = TypeVar("T")
 
@@ -33,7 +41,8 @@ _FIRST_BACKOFF = 0.25
 
 _REFUSED = frozenset({429, 503})
 _OPEN = frozenset({502, 504})
-_NO_KEY = frozenset({401, 403})
+#: The server does not take the key.
+KEY_REFUSED = frozenset({401, 403})
 
 
 async def with_retries(send: Callable[[], Awaitable[T]], *, repeatable: bool, deadline_at: float) -> T:
@@ -115,7 +124,7 @@ def standing_after(error: BaseException) -> Standing:
     """What a failed call shows of its server. One that answered anything of its own is there."""
     status = getattr(error, "status", None)
     if isinstance(status, int):
-        if status in _NO_KEY:
+        if status in KEY_REFUSED:
             return "refuses"
         return "away" if status in _OPEN or status == 503 else "answers"
     return "away" if never_connected(error) or outcome_open(error) else "unknown"

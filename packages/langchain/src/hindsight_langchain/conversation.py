@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -227,10 +228,8 @@ class Conversations:
         """
         with _Writing(moment, roles, recalled := self._read(moment), self._unstored) as writing:
             if writing.must_look:
-                try:
+                with _before_writing():
                     text = self.operations.documents.text(writing.log.document_id, bank_id=moment.bank_id)
-                except OperationError as error:
-                    raise _unread(error) from error.__cause__
                 writing.look(text)
             self.operations.store_turns(
                 writing.log, writing.turns, bank_id=moment.bank_id, delta=False, recalled=recalled
@@ -240,10 +239,8 @@ class Conversations:
         """Async twin of :meth:`store`."""
         with _Writing(moment, roles, recalled := self._read(moment), self._unstored) as writing:
             if writing.must_look:
-                try:
+                with _before_writing():
                     text = await self.operations.documents.atext(writing.log.document_id, bank_id=moment.bank_id)
-                except OperationError as error:
-                    raise _unread(error) from error.__cause__
                 writing.look(text)
             await self.operations.astore_turns(
                 writing.log, writing.turns, bank_id=moment.bank_id, delta=False, recalled=recalled
@@ -259,10 +256,14 @@ def _place_of(moment: Moment) -> tuple[str, str]:
     return moment.bank_id, moment.conversation.log.document_id
 
 
-def _unread(error: OperationError) -> OperationError:
-    """What it means for a write that the document could not be read."""
-    why = f"the conversation's document could not be read: {str(error).split(': ', 1)[-1]}"
-    return type(error)(FAILURE_PREFIXES["retain"] + why, operation="retain")
+@contextmanager
+def _before_writing() -> Iterator[None]:
+    """Of a document that can't be read, say what that means for the write."""
+    try:
+        yield
+    except OperationError as error:
+        why = f"the conversation's document could not be read: {str(error).split(': ', 1)[-1]}"
+        raise type(error)(FAILURE_PREFIXES["retain"] + why, operation="retain") from error.__cause__
 
 
 class _Writing:

@@ -7,7 +7,6 @@ another user's memories.
 from __future__ import annotations
 
 import sys
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 
-from hindsight_adapter_core import MemoryOperations, check_id
+from hindsight_adapter_core import MemoryOperations, check_id, id_text
 
 from .errors import HindsightError, MissingBankError, SettingsError
 
@@ -139,10 +138,8 @@ def _call(choose: Callable[[RunContext], str | None], run: RunContext) -> str | 
 def _as_id(name: str, value: Any) -> str | None:
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
-    if isinstance(value, str):
-        return check_id(name, value)
-    if isinstance(value, uuid.UUID) or (isinstance(value, int) and not isinstance(value, bool)):
-        return str(value)
+    if isinstance(given := id_text(value), str):
+        return check_id(name, given)
     raise SettingsError(f"{name} must be a string, a number or a UUID, not {type(value).__name__}")
 
 

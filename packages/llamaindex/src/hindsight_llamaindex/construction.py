@@ -19,11 +19,12 @@ from hindsight_adapter_core import (
     SettingsError,
     check_positive,
     check_template,
+    id_text,
     open_memory,
 )
 
 from ._client import PACKAGE
-from .defaults import DEFAULT_BUDGET, DEFAULT_CONTEXT, DEFAULT_MAX_TOKENS, DEFAULT_TAGS_MATCH, bank_name
+from .defaults import DEFAULT_BUDGET, DEFAULT_CONTEXT, DEFAULT_MAX_TOKENS, DEFAULT_TAGS_MATCH
 from .family import Family
 from .fields import BankFields, options_among, resolved_fields
 from .session import Session
@@ -247,7 +248,7 @@ class MemoryBase(Connected, BankFields, BaseMemory):
         Raises:
             SettingsError: ``update`` holds anything else; make a new memory instead.
         """
-        changes = {name: bank_name(value) for name, value in (update or {}).items()}
+        changes = {name: id_text(value) for name, value in (update or {}).items()}
         if unknown := sorted(set(changes) - {"bank_id"}):
             raise SettingsError(f"a copy cannot change {', '.join(unknown)}; make a new memory instead")
         twin = self.__copy__()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-from uuid import UUID
-
 from hindsight_adapter_core import default_number, default_text, given
 
 __all__ = [
@@ -12,7 +9,6 @@ __all__ = [
     "DEFAULT_CONTEXT",
     "DEFAULT_MAX_TOKENS",
     "DEFAULT_TAGS_MATCH",
-    "bank_name",
     "given",
 ]
 
@@ -20,10 +16,3 @@ DEFAULT_CONTEXT = default_text("llamaindex")
 DEFAULT_BUDGET = default_text("mid")
 DEFAULT_TAGS_MATCH = default_text("any")
 DEFAULT_MAX_TOKENS = default_number(4096)
-
-
-def bank_name(given: Any) -> Any:
-    """The name of a bank that is a number or a UUID, as many applications number their users; else what was given."""
-    if isinstance(given, UUID) or (isinstance(given, int) and not isinstance(given, bool)):
-        return str(given)
-    return given

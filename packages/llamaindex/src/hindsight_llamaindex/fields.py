@@ -6,9 +6,9 @@ from typing import Any
 
 from llama_index.core.bridge.pydantic import BaseModel, Field
 
-from hindsight_adapter_core import MemoryOperations, MemoryOptions
+from hindsight_adapter_core import MemoryOperations, MemoryOptions, id_text
 
-from .defaults import bank_name, given
+from .defaults import given
 
 __all__ = ["BankFields", "options_among", "resolved_fields"]
 
@@ -44,7 +44,7 @@ def options_among(fields: dict[str, Any], **more: Any) -> MemoryOptions:
     """
     taken = {name: given(fields.pop(name)) for name in BankFields.model_fields if name in fields}
     if "bank_id" in taken:
-        taken["bank_id"] = bank_name(taken["bank_id"])
+        taken["bank_id"] = id_text(taken["bank_id"])
     known = {"retain_context" if name == "context" else name: value for name, value in {**taken, **more}.items()}
     return MemoryOptions(**{name: value for name, value in known.items() if value is not None})
 

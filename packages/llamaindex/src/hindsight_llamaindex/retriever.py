@@ -17,11 +17,11 @@ from hindsight_adapter_core import (
     RecalledMemory,
     RecallOutcome,
     check_positive,
+    id_text,
     open_memory,
 )
 
 from ._client import PACKAGE
-from .defaults import bank_name
 
 __all__ = ["HindsightRetriever"]
 
@@ -93,7 +93,7 @@ class HindsightRetriever(Connected, BaseRetriever):
         super().__init__(**options)
         self.similarity_top_k = similarity_top_k
         arguments = MemoryOptions(
-            bank_id=bank_name(bank_id),
+            bank_id=id_text(bank_id),
             hindsight_api_url=hindsight_api_url,
             budget=budget,
             max_tokens=max_tokens,

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from hindsight_adapter_core import Flushed, MemoryOptions, SettingsError, open_memory
+from hindsight_adapter_core import Flushed, MemoryOptions, SettingsError, id_text, open_memory
 from hindsight_adapter_core.tasks import TaskMemory, TaskOptions, TaskRun, TaskRuns
 
 from ._client import PACKAGE
-from .defaults import bank_name
 
 __all__ = ["HindsightTasks"]
 
@@ -56,7 +55,7 @@ class HindsightTasks(Flushed):
     ) -> None:
         if unknown := sorted(set(memory_options) - {one.name for one in fields(MemoryOptions)}):
             raise SettingsError(f"HindsightTasks knows no {', '.join(unknown)}")
-        known = MemoryOptions(bank_id=bank_name(bank_id), **memory_options)
+        known = MemoryOptions(bank_id=id_text(bank_id), **memory_options)
         self._operations = open_memory(PACKAGE, known, client=client, api_key=api_key)
         self._runs = TaskRuns(self._operations, user_id=user_id, options=options, snapshot=snapshot)
 

@@ -17,12 +17,13 @@ from hindsight_adapter_core import (
     MemoryOperations,
     MemoryOptions,
     MemoryToolSpec,
+    id_text,
     open_memory,
     select_tools,
 )
 
 from ._client import PACKAGE
-from .defaults import DEFAULT_CONTEXT, bank_name, given
+from .defaults import DEFAULT_CONTEXT, given
 
 __all__ = ["HindsightToolSpec", "create_hindsight_tools"]
 
@@ -114,7 +115,7 @@ class HindsightToolSpec(Flushed, BaseToolSpec):
         delivery: DeliveryOptions | None = None,
     ) -> None:
         options = MemoryOptions(
-            bank_id=bank_name(bank_id),
+            bank_id=id_text(bank_id),
             hindsight_api_url=hindsight_api_url,
             budget=budget,
             max_tokens=max_tokens,
