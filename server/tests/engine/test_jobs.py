@@ -16,7 +16,7 @@ import pytest
 
 from hindsight_server.adapters.sqlite import SqliteStore
 from hindsight_server.domain.errors import Conflict, InvalidInput, NotFound
-from hindsight_server.engine.jobs import JobOptions, JobRunner, JobWaits
+from hindsight_server.engine.jobs import JobIncomplete, JobOptions, JobRunner, JobWaits
 from hindsight_server.engine.operations import Operations
 from hindsight_server.engine.retain import ItemInput
 from hindsight_server.ports.records import Operation
@@ -143,6 +143,46 @@ async def test_stopping_hands_a_running_job_back(engine: Engine, work: Work) -> 
     await runner.stop()
     assert (await status(engine)).status == "pending"
     work.go_on.set()
+    assert await runner.run_until_idle() == 1
+    assert (await status(engine)).status == "completed"
+
+
+async def _stopped_in_mid_job(engine: Engine, work: Work, options: JobOptions) -> None:
+    runner = JobRunner(engine.store, engine.clock, handlers={"test": work}, options=options)
+    work.started.clear()
+    work.go_on.clear()
+    await runner.start()
+    await asyncio.wait_for(work.started.wait(), 10)
+    await runner.stop()
+    work.go_on.set()
+
+
+async def test_a_try_in_which_the_server_was_stopped_does_not_count(engine: Engine, work: Work) -> None:
+    options = replace(QUICK, stop_seconds=0.01, lease_seconds=60.0)
+    await add(engine)
+    for _ in range(5):
+        await _stopped_in_mid_job(engine, work, options)
+    stopped = await status(engine)
+    assert (stopped.status, stopped.attempts, stopped.error) == ("pending", 5, None)
+    runner = JobRunner(engine.store, engine.clock, handlers={"test": work}, options=options)
+    work.failures = [RuntimeError("x"), RuntimeError("y"), RuntimeError("z")]
+    for expected in ("pending", "pending", "failed"):
+        assert await runner.run_until_idle() == 1
+        assert (await status(engine)).status == expected
+        engine.clock.forward(100)
+
+
+async def test_a_job_that_waits_for_something_is_as_patient_after_a_stop(engine: Engine, work: Work) -> None:
+    options = replace(QUICK, stop_seconds=0.01, lease_seconds=60.0, patient_attempts=5)
+    runner = JobRunner(engine.store, engine.clock, handlers={"test": work}, options=options)
+    work.failures = [JobIncomplete("away", result={"so": "far"}, waits=True) for _ in range(4)]
+    await add(engine)
+    for _ in range(4):
+        assert await runner.run_until_idle() == 1
+        engine.clock.forward(1000)
+    await _stopped_in_mid_job(engine, work, options)
+    stopped = await status(engine)
+    assert (stopped.error, stopped.result) == ("away", {"so": "far", "waited": 1})
     assert await runner.run_until_idle() == 1
     assert (await status(engine)).status == "completed"
 

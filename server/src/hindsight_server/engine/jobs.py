@@ -50,8 +50,9 @@ class JobWaits(HindsightServerError):
 
 
 WAITED = "waited"
-"""The key of a job's result for how many of its tries did nothing but wait. A job that goes on keeps it; the store
-takes it out when a job is queued again, as it begins to count anew."""
+"""The key of a job's result for how many of its tries do not count: they did nothing but wait, or the server was
+stopped meanwhile. A job that goes on keeps it; the store takes it out when a job is queued again, as it begins to count
+anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,11 +200,15 @@ class JobRunner:
         except asyncio.CancelledError:
             if not work.done():
                 await _ended(work)
-                result = await self._result_of(job)
-                await self._store.finish_operation(job, "pending", self._clock.now(), result=result)
+                await self._handed_back(job)
             raise
         finally:
             await _ended(work, lease)
+
+    async def _handed_back(self, job: Operation) -> None:
+        """Of a server that stops: the job is as it was before this try, besides what it has told of itself."""
+        result = {**(await self._result_of(job) or {}), WAITED: job.attempts - _tries(job) + 1}
+        await self._store.finish_operation(job, "pending", self._clock.now(), result=result, error=job.error)
 
     async def _do(self, job: Operation) -> None:
         most = self._options.max_attempts if job.error is None else self._options.patient_attempts
@@ -285,7 +290,7 @@ class JobRunner:
 
 
 def _tries(job: Operation) -> int:
-    """The tries of a job without those that only waited."""
+    """The tries of a job that count."""
     return job.attempts - int((job.result or {}).get(WAITED, 0))
 
 

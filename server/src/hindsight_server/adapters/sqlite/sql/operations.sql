@@ -89,7 +89,7 @@ WHERE bank_id = :bank_id AND operation_id = :operation_id AND status IN ('pendin
     AND lease IS :lease
 
 -- name: requeue
--- All its tries are before it again, of which none has only `waited`.
+-- All its tries are before it again, and none that does not count (`waited`) is behind it.
 UPDATE operations
 SET status = 'pending', attempts = 0, updated_at = :now, completed_at = NULL, next_attempt_at = NULL, error = NULL,
     result = json_remove(result, '$.waited')
