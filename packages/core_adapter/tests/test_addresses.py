@@ -147,3 +147,14 @@ def test_white_space_about_an_address_is_left_out(monkeypatch: pytest.MonkeyPatc
     assert resolve_connection(" http://127.0.0.1:9 ", None, None).url == "http://127.0.0.1:9"
     monkeypatch.setenv("HINDSIGHT_API_URL", "http://127.0.0.1:9\n")
     assert resolve_connection(None, None, CONFIG.configure()).url == "http://127.0.0.1:9"
+
+
+def test_an_address_with_a_password_and_a_key_are_refused_together() -> None:
+    url = "http://ada:pass-1@127.0.0.1:9"
+    config = CONFIG.configure(api_key="key-2")
+    with pytest.raises(SettingsError, match=r"\(from argument\) holds a user name .* \(from configure") as refused:
+        resolve_connection(url, None, config)
+    assert "pass-1" not in str(refused.value)
+    assert "key-2" not in str(refused.value)
+    assert resolve_connection(url, None, None).url == url
+    assert resolve_connection("http://127.0.0.1:9/@me", "key-2", None).api_key == "key-2"

@@ -224,6 +224,8 @@ def test_no_dump_holds_the_key(key: str, through: str) -> None:
 
     url = "http://127.0.0.1:9"
     options: dict[str, Any] = {"bank_id": "ada"}
+    for package in (sys.modules["hindsight_langchain"], hindsight_langgraph):
+        package.reset_config()
     with pytest.MonkeyPatch.context() as patch:
         if through == "argument":
             options |= {"hindsight_api_url": url, "api_key": key}

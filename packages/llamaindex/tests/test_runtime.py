@@ -20,7 +20,14 @@ from llama_index.core.base.llms.types import ChatMessage
 
 from hindsight_adapter_core import Deadlines, SerializationError, SettingsError
 from hindsight_adapter_core.testing import FakeHindsight
-from hindsight_llamaindex import HindsightMemory, HindsightRetriever, HindsightTasks, HindsightToolSpec, configure
+from hindsight_llamaindex import (
+    HindsightMemory,
+    HindsightRetriever,
+    HindsightTasks,
+    HindsightToolSpec,
+    configure,
+    reset_config,
+)
 
 FACT = "Ada prefers a dark theme."
 
@@ -184,6 +191,7 @@ def test_no_dump_holds_the_key(key: str, through: str) -> None:
     from hindsight_client import Hindsight
 
     url = "http://127.0.0.1:9"
+    reset_config()
     if through == "argument":
         memory = HindsightMemory.from_url(url, "ada", api_key=key)
         spec = HindsightToolSpec(bank_id="ada", hindsight_api_url=url, api_key=key)

@@ -11,8 +11,11 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from uuid import uuid4
 
 import pytest
@@ -42,6 +45,28 @@ def run(server_url: str) -> Run:
         )
 
     return call
+
+
+@contextmanager
+def front() -> Iterator[tuple[str, list[str | None]]]:
+    """The address of a server behind which nothing is known, and how those who ask it say who they are."""
+    authorizations: list[str | None] = []
+
+    class Front(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            authorizations.append(self.headers["authorization"])
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"results": []}')
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Front) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", authorizations
+        server.shutdown()
 
 
 @pytest.fixture
@@ -204,7 +229,8 @@ def test_a_wrong_url_or_use_ends_with_2(run: Run, bank: str) -> None:
         ("http://127.0.0.1:port", "no address"),
         ("http://", "must be an address"),
         ("http://exa mple", "must be an address"),
-        ("http://ann:s3cret@127.0.0.1:9", "--api-key"),
+        ("http://ann:s3cret@exa mple", "must be an address"),
+        ("http://ann:s3cret@127.0.0.1:9", "No server answers at http://127.0.0.1:9"),
     ],
 )
 def test_an_address_that_is_none_ends_with_2_and_tells_no_secret(run: Run, bank: str, url: str, why: str) -> None:
@@ -213,6 +239,18 @@ def test_an_address_that_is_none_ends_with_2_and_tells_no_secret(run: Run, bank:
     assert why in refused.stderr
     assert "Traceback" not in refused.stderr
     assert "s3cret" not in refused.stderr
+
+
+def test_the_user_of_an_address_is_told_to_the_server(run: Run) -> None:
+    with front() as (url, authorizations):
+        named = url.replace("://", "://ann:s3cr%40t@")
+        assert run("--url", f" {named}\n", "memory", "recall", "b", "x").returncode == 0
+        assert authorizations == ["Basic YW5uOnMzY3JAdA=="]
+        refused = run("--url", named, "memory", "recall", "b", "x", HINDSIGHT_API_KEY="k3y")
+    assert refused.returncode == 2
+    assert "--api-key" in refused.stderr
+    assert not re.search("s3cr|k3y", refused.stderr)
+    assert len(authorizations) == 1
 
 
 @pytest.mark.parametrize("key", ["s3cret\nx-other: 1", "s3cret-ключ"])

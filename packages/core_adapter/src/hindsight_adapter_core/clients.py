@@ -30,7 +30,7 @@ from .settings import (
     Origin,
     read_api_key,
 )
-from .urls import discreet_url, safe_url
+from .urls import discreet_url, names_user, safe_url
 
 __all__ = ["AdapterPackage", "ClientHandle", "Connection", "connect", "lazy_client_class", "resolve_connection"]
 
@@ -112,7 +112,7 @@ def resolve_connection(hindsight_api_url: str | None, api_key: str | None, confi
     """Settle URL and key: argument, then ``configure()``, then environment, then the vendor's cloud without a key.
 
     Raises:
-        SettingsError: the address is none of HTTP.
+        SettingsError: the address is none of HTTP, or holds a user name while there is a key.
     """
     given = config.given if config is not None else frozenset()
     url: str
@@ -145,6 +145,11 @@ def resolve_connection(hindsight_api_url: str | None, api_key: str | None, confi
         key, key_origin = "", None
     # A key that was read from a file ends in a line break, with which no header can be sent.
     key = key.strip()
+    if key and names_user(url):
+        raise SettingsError(
+            f"hindsight_api_url (from {url_origin}) holds a user name or password, and there is a key (from "
+            f"{key_origin}): a request can carry only one of them; leave one out"
+        )
     return Connection(
         url=discreet_url(url), api_key=key or None, url_origin=url_origin, key_origin=key_origin if key else None
     )

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit, urlunsplit
 
-__all__ = ["discreet_url", "safe_url"]
+__all__ = ["discreet_url", "names_user", "safe_url"]
+
+_USER = re.compile(r"https?://[^/?#@]+@", re.IGNORECASE)
+
+
+def names_user(url: str) -> bool:
+    """True when the address holds a user name or a password.
+
+    Example:
+        >>> names_user("https://ada:secret@example.org")
+        True
+    """
+    return _USER.match(url) is not None
 
 
 def safe_url(url: str) -> str:

@@ -7,9 +7,10 @@ import json
 import urllib.error
 import urllib.request
 import uuid
+from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from hindsight_server import __version__
 from hindsight_server.cli.state import State
@@ -32,8 +33,15 @@ class Api:
     """
 
     def __init__(self, state: State, *, timeout: float = 300.0) -> None:
-        self._url = _checked_url(state.url)
-        self._key = _checked_key(state.api_key)
+        key = _checked_key(state.api_key)
+        self._url, user = _checked_url(state.url)
+        if user and key:
+            raise ApiError(
+                "--url holds a user name or password, and there is a key (--api-key or HINDSIGHT_API_KEY): a request "
+                "can carry only one of them; leave one out.",
+                2,
+            )
+        self._authorization = f"Bearer {key}" if key else user
         self._timeout = timeout
 
     def get(self, path: str) -> Any:
@@ -81,8 +89,8 @@ class Api:
 
     def _open(self, method: str, path: str, data: bytes | None, kind: str) -> http.client.HTTPResponse:
         headers = {"content-type": kind, "user-agent": f"hindsight-cli/{__version__}"}
-        if self._key:
-            headers["authorization"] = f"Bearer {self._key}"
+        if self._authorization:
+            headers["authorization"] = self._authorization
         request = urllib.request.Request(self._url + path, data, headers, method=method)  # noqa: S310 -- checked above
         try:
             opened: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=self._timeout)  # noqa: S310
@@ -98,18 +106,26 @@ class Api:
             ) from None
 
 
-def _checked_url(url: str) -> str:
-    """Raises ApiError, which does not repeat a user name and password of the address."""
+def _checked_url(url: str) -> tuple[str, str | None]:
+    """The address without a user name and password, and the header that tells the server these.
+
+    Raises:
+        ApiError: it is no address; user name and password are not repeated.
+    """
+    url = url.strip()
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         raise ApiError("--url is no address; write it like http://127.0.0.1:8888.", 2) from None
-    if "@" in parts.netloc:
-        raise ApiError("--url must not hold a user name or password; give the server's key with --api-key.", 2)
+    plain = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
     if not usable or not url.isprintable() or " " in url:
-        raise ApiError(f"--url must be an address like http://127.0.0.1:8888, not {url!r}.", 2)
-    return url.rstrip("/")
+        raise ApiError(f"--url must be an address like http://127.0.0.1:8888, not {plain!r}.", 2)
+    header = None
+    if parts.username or parts.password:
+        user = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+        header = f"Basic {b64encode(user.encode()).decode()}"
+    return plain.rstrip("/"), header
 
 
 def _checked_key(key: str | None) -> str | None:

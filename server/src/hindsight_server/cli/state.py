@@ -25,7 +25,7 @@ class Output(StrEnum):
 class State:
     """The options given before the verb."""
 
-    url: str
+    url: str = field(repr=False)
     api_key: str | None = field(default=None, repr=False)
     output: Output = Output.TABLE
 
