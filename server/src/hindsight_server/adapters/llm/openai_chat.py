@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any
 
 from hindsight_server.adapters.llm.bounds import answer_limit
@@ -13,13 +12,11 @@ from hindsight_server.adapters.llm.library import Answered, LibraryProvider
 from hindsight_server.adapters.llm.openai_wire import read_reply, request_body
 from hindsight_server.adapters.llm.wire import as_mapping, decoded
 from hindsight_server.domain.errors import ModelRefused
-from hindsight_server.domain.ids import new_id
 from hindsight_server.ports.llm import ChatReply, ChatRequest
 
 if TYPE_CHECKING:
     import httpx
     import openai
-    from openai._types import RequestOptions
 
 _PATH = "/chat/completions"
 _LIMITS = ("max_tokens", "max_completion_tokens")
@@ -36,8 +33,6 @@ class OpenAiProvider(LibraryProvider["openai.AsyncOpenAI"]):
     def __init__(self, endpoint: Endpoint) -> None:
         own = endpoint.host == "https://api.openai.com"
         super().__init__(endpoint, Dialect(limits=_LIMITS[::-1] if own else _LIMITS))
-        self._run = new_id()
-        self._questions = itertools.count()
 
     def _read(self, body: Any, request: ChatRequest) -> ChatReply:
         if not isinstance(body, dict):
@@ -56,14 +51,10 @@ class OpenAiProvider(LibraryProvider["openai.AsyncOpenAI"]):
         import httpx
         import openai
 
+        limit = httpx.Timeout(request.timeout_seconds, connect=_CONNECT_SECONDS)
         body = request_body(self.model, request, manner)
-        options: RequestOptions = {
-            "timeout": httpx.Timeout(request.timeout_seconds, connect=_CONNECT_SECONDS),
-            "idempotency_key": f"{self._run}-{next(self._questions)}",
-            "headers": {},
-        }
         try:
-            answer = await client.post(self._url, cast_to=httpx.Response, body=body, options=options)
+            answer = await client.post(_PATH, cast_to=httpx.Response, body=body, options={"timeout": limit})
         except openai.APIStatusError as error:
             answer = error.response
         except openai.APITimeoutError as error:
@@ -86,7 +77,6 @@ class OpenAiProvider(LibraryProvider["openai.AsyncOpenAI"]):
             max_retries=0,  # they are counted and logged by the engine
             http_client=_http_client(self._endpoint),
         )
-        self._url = str(client.base_url.copy_with(raw_path=client.base_url.raw_path + _PATH[1:].encode()))
         client.organization = client.project = None
         client._custom_headers = {}
         return client
@@ -105,13 +95,8 @@ def _http_client(endpoint: Endpoint) -> httpx.AsyncClient:
     import httpx
     import openai
 
-    class Kept(httpx.Cookies):
-        def extract_cookies(self, response):
-            if "set-cookie" in response.headers:
-                super().extract_cookies(response)
-
-    class Client(openai.DefaultAioHttpClient):
-        cookies = Kept()
-
     hooks: dict[str, Any] = {"response": [answer_limit(endpoint, httpx, _PATH)]}
-    return Client(follow_redirects=False, auth=endpoint.login, event_hooks=hooks)
+    try:
+        return openai.DefaultAioHttpClient(follow_redirects=False, auth=endpoint.login, event_hooks=hooks)
+    except RuntimeError:  # openai was installed without its extra of that name
+        return openai.DefaultAsyncHttpxClient(follow_redirects=False, auth=endpoint.login, event_hooks=hooks)
