@@ -189,6 +189,28 @@ async def test_pdf_notes_a_page_that_can_not_be_read() -> None:
     assert "the others hold no text" in await refused("a.pdf", damaged(pdf("lost", ""), "lost"))
 
 
+@pytest.mark.parametrize("left", ["", "6 0 obj\n42\nendobj\n", "6 0 obj\n<< >>\nendobj\n"])
+async def test_pdf_notes_a_page_of_which_nothing_is_there(left: str) -> None:
+    whole = pdf("Ann moved to Oslo.", "lost", "Zoe lives in Graz.")
+    begin = whole.index(b"6 0 obj")
+    end = whole.index(b"7 0 obj")
+    torn = whole[:begin] + left.encode().ljust(end - begin) + whole[end:]
+    read = await ProcessParser().parse(SourceFile(filename="a.pdf", data=torn))
+    assert read.text == "Ann moved to Oslo.\n\n[page 2 can't be read]\n\nZoe lives in Graz."
+    assert read.warnings == ("Of the file's pages 1 can't be read as a whole (2); the text says so in their places.",)
+    only = pdf("lost").replace(b"/Kids [4 0 R]", b"/Kids [9 0 R]")
+    assert "none of its pages (1)" in await refused("a.pdf", only)
+
+
+async def test_pdf_notes_a_branch_of_pages_of_which_nothing_is_there() -> None:
+    whole = pdf("Ann moved to Oslo.", "Zoe lives in Graz.", "")
+    branches = whole.replace(b"/Kids [4 0 R 6 0 R 8 0 R] /Count 3", b"/Kids [10 0 R 99 0 R 11 0 R null] /Count 9")
+    more = b"10 0 obj\n<< /Type /Pages /Kids [4 0 R] >>\nendobj\n11 0 obj\n<< /Kids [6 0 R] /Parent 2 0 R >>\nendobj\n"
+    assert await read("a.pdf", branches.replace(b"xref\n", more, 1)) == (
+        "Ann moved to Oslo.\n\n[page 2 can't be read]\n\nZoe lives in Graz."
+    )
+
+
 async def test_pdf_notes_what_it_can_not_unpack() -> None:
     words = ") Tj 0 -20 Td (".join(f"Line {number}." for number in range(9))
     whole = pdf("Ann moved to Oslo.", words)

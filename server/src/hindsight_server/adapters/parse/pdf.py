@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hindsight_server.adapters.parse.plain import Unreadable
 from hindsight_server.ports.parser import FileText
@@ -43,19 +43,45 @@ def pdf_text(data: bytes, most_pages: int) -> FileText:
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
             raise Unreadable("it is encrypted; remove its password first")
-        count = len(reader.pages)
+        there, missing = len(reader.pages), _missing(reader)
+        count = there + len(missing)
         if count > most_pages:
             raise Unreadable(f"it has {count} pages; at most {most_pages} are read")
-        pages = [_page(reader, index) for index in range(count)]
+        pages = [_page(reader, index) for index in range(there)]
     except DependencyError:
         raise Unreadable("it is encrypted with AES, which needs another package: pip install cryptography") from None
     except PyPdfError as error:
         raise Unreadable(f"it is damaged ({type(error).__name__})") from None
+    for index in reversed(missing):
+        pages.insert(index, _Page("", False))
     damaged = [number for number, page in enumerate(pages, start=1) if not page.is_whole]
     if not any(page.text for page in pages):
         raise Unreadable(_wordless(count, damaged))
     shown = (page.shown(number) for number, page in enumerate(pages, start=1))
     return FileText(text="\n\n".join(text for text in shown if text), warnings=_told(damaged))
+
+
+def _missing(reader: PdfReader) -> list[int]:
+    """For each page that is named where nothing of it is, how many of the others stand before it; pypdf passes over it.
+
+    A branch of the tree of pages that is gone counts as one. The library has walked the tree before: it has no cycles.
+    """
+    from pypdf.generic import ArrayObject, DictionaryObject, IndirectObject
+
+    missing, before = [], 0
+    left: list[Any] = [reader.root_object.raw_get("/Pages")]
+    while left:
+        named = left.pop()
+        node = named.get_object()
+        if not isinstance(node, DictionaryObject) or not node:
+            if isinstance(named, IndirectObject):
+                missing.append(before)
+        elif node.get("/Type", "/Pages" if "/Kids" in node else "/Page") == "/Page":
+            before += 1
+        else:
+            kids = node.get("/Kids")
+            left += reversed(kids) if isinstance(kids, ArrayObject) else ()
+    return missing
 
 
 def _page(reader: PdfReader, index: int) -> _Page:
