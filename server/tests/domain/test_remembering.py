@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from hindsight_server.domain.remembering import remembered
+from hindsight_server.domain.remembering import once, remembered
 
 
 class Kept(str):
@@ -50,3 +50,22 @@ def test_the_oldest_make_room() -> None:
     for word in ("a", "b", "c", "a"):
         upper(word)
     assert asked == ["a", "b", "c", "a"]
+
+
+def test_a_property_is_worked_out_once_for_each_object() -> None:
+    asked: list[str] = []
+
+    class Text:
+        def __init__(self, words: str) -> None:
+            self.words = words
+
+        @once
+        def size(self) -> int:
+            """Letters."""
+            asked.append(self.words)
+            return len(self.words)
+
+    short, long = Text("a"), Text("ab")
+    assert (short.size, long.size, short.size, long.size) == (1, 2, 1, 2)
+    assert asked == ["a", "ab"]
+    assert Text.size.__doc__ == "Letters."

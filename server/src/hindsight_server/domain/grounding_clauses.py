@@ -6,13 +6,11 @@ This is no grammar. Where a text can be meant in two ways, what it says counts a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from functools import cached_property
 
 from hindsight_server.domain.grounding import fold
-from hindsight_server.domain.remembering import remembered
+from hindsight_server.domain.remembering import once, remembered
 
 _WORD = r"[^\W_]+(?:['’.&/-][^\W_]+)*"
 _PIECES = re.compile(rf"(?P<word>{_WORD})|(?P<end>[.!?…]+)|(?P<pause>[,;:()—–|]|\s-\s|\n)")
@@ -116,26 +114,35 @@ _DENYING, _WEIGHED = lemmas(_DENYING_TEXT), lemmas(_WEIGHED_TEXT)
 _GIVES_UP = lemmas("give up")
 _OVER = frozenset(["was", "were", "had", "did", "used", "once", "formerly", "previously"])
 _NEGATIVE, _ENDING = lemmas(_NEGATIVE_TEXT), lemmas(_ENDING_TEXT)
+_DENYING_FORMS = frozenset(["not", "never", "without", "no", "nobody", "nothing", "none", "yet"])
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a clause. `is_owner`: it has a possessive ending."""
+    """A word of a clause.
+
+    Args:
+        is_owner: it has a possessive ending.
+
+    Attributes:
+        is_helper: it may stand between a subject and its verb.
+        may_deny: with the words around it, it may deny another one.
+    """
 
     folded: str
     lemma: str
     is_capital: bool = False
     is_owner: bool = False
+    is_function: bool = field(init=False, repr=False, compare=False)
+    is_helper: bool = field(init=False, repr=False, compare=False)
+    may_deny: bool = field(init=False, repr=False, compare=False)
 
-    @property
-    def is_function(self) -> bool:
-        return self.folded in _FUNCTIONS
-
-    @property
-    def is_helper(self) -> bool:
-        """Whether it may stand between a subject and its verb."""
+    def __post_init__(self) -> None:
         is_adverb = self.folded.endswith("ly") and not self.is_capital
-        return is_adverb or self.folded in _HELPERS
+        denies = self.folded in _DENYING_FORMS or self.lemma in _NEGATIVE or self.lemma in _ENDING
+        object.__setattr__(self, "is_function", self.folded in _FUNCTIONS)
+        object.__setattr__(self, "is_helper", is_adverb or self.folded in _HELPERS)
+        object.__setattr__(self, "may_deny", denies)
 
 
 @dataclass(frozen=True)
@@ -155,14 +162,14 @@ class Clause:
     opener: str = ""
     around: frozenset[str] = frozenset()
 
-    @cached_property
+    @once
     def content(self) -> frozenset[str]:
         """The lemmas that carry meaning."""
-        return frozenset(word.lemma for word in self.words if not word.is_function and len(word.folded) > 1)
+        return frozenset([word.lemma for word in self.words if not word.is_function and len(word.folded) > 1])
 
-    @cached_property
+    @once
     def folded(self) -> frozenset[str]:
-        return frozenset(word.folded for word in self.words)
+        return frozenset([word.folded for word in self.words])
 
     @property
     def leans(self) -> bool:
@@ -192,13 +199,11 @@ class Clause:
         """How a word stands in it; None when it does not stand there."""
         if lemma_ not in self.content:
             return None
-        if self.is_question or self.opener in _OPEN or not self.folded.isdisjoint(_OPEN):
+        if self._is_open:
             return Stand.OPEN
-        if lemma_ in self._denied:
+        if lemma_ in self.denied:
             return Stand.DENIED
-        others = {word.lemma for word in self.words} & _DENYING - {lemma_}
-        ends = {word.lemma for word in self.words} >= _GIVES_UP
-        return Stand.OPEN if self.hangs_on or self.denies or others or ends else Stand.SAID
+        return Stand.OPEN if self._is_hedged or self._denying - {lemma_} else Stand.SAID
 
     def frame(self, lemma_: str) -> str:
         """The word before a name: that somebody is not with a company does not deny that he left it."""
@@ -207,36 +212,45 @@ class Clause:
                 return self.words[at - 1].folded if at and word.is_capital else ""
         return ""
 
-    @cached_property
+    @once
     def denies(self) -> bool:
         """Whether there is a word of denial in it."""
         return not self.folded.isdisjoint(_DENIALS)
 
-    @cached_property
-    def _denied(self) -> frozenset[str]:
+    @once
+    def denied(self) -> frozenset[str]:
         """The words that are denied without doubt, once each."""
-        found = [head for at in range(len(self.words)) for head in self._heads(at)]
-        times = [word.lemma for word in self.words]
-        return frozenset(head for head in found if times.count(head) == 1 and head not in _WEIGHED)
+        heads = {self._head(at) for at, word in enumerate(self.words) if word.may_deny}
+        times = [word.lemma for word in self.words] if heads else []
+        return frozenset(head for head in heads if head and times.count(head) == 1 and head not in _WEIGHED)
 
-    def _heads(self, at: int) -> Iterator[str]:
-        """The words that the word at a place denies."""
+    @once
+    def _is_open(self) -> bool:
+        return self.is_question or self.opener in _OPEN or not self.folded.isdisjoint(_OPEN)
+
+    @once
+    def _is_hedged(self) -> bool:
+        return self.hangs_on or self.denies or {word.lemma for word in self.words} >= _GIVES_UP
+
+    @once
+    def _denying(self) -> frozenset[str]:
+        return _DENYING.intersection([word.lemma for word in self.words])
+
+    def _head(self, at: int) -> str | None:
+        """The word that the word at a place denies."""
         word, following = self.words[at], self.words[at + 1].folded if at + 1 < len(self.words) else ""
-        head = None
         if word.folded in ("not", "never", "without"):
-            head = None if following in _NOT_DENIED else self._next(at)
-        elif word.folded == "no" and following and following not in _NOT_NO:
-            head = self._next(at)
-        elif word.folded in ("nobody", "nothing", "none"):
+            return None if following in _NOT_DENIED else self._next(at)
+        if word.folded == "no" and following and following not in _NOT_NO:
+            return self._next(at)
+        if word.folded in ("nobody", "nothing", "none"):
             first = not any(not one.is_function for one in self.words[:at])
-            head = self._next(at) if first else self._last(at)
-        else:
-            doubly = any(one.folded in ("not", "never") for one in self.words[max(0, at - 2) : at])
-            refuses = following == "to" and (word.folded == "yet" or (word.lemma in _NEGATIVE and not doubly))
-            if refuses or (word.lemma in _ENDING and following.endswith("ing")):
-                head = self._next(at)
-        if head is not None:
-            yield head
+            return self._next(at) if first else self._last(at)
+        doubly = any(one.folded in ("not", "never") for one in self.words[max(0, at - 2) : at])
+        refuses = following == "to" and (word.folded == "yet" or (word.lemma in _NEGATIVE and not doubly))
+        if refuses or (word.lemma in _ENDING and following.endswith("ing")):
+            return self._next(at)
+        return None
 
     def _next(self, at: int) -> str | None:
         ahead = (word for word in self.words[at + 1 :] if not word.is_function and not word.folded.endswith("ly"))
@@ -254,18 +268,23 @@ class _Sentence:
 
     def add(self, word: Word) -> None:
         words, _ = self.clauses[-1]
-        if word.folded == "own" and words and not words[-1].is_owner and words[-1].folded not in PRONOUNS:
+        if not words:
+            words.append(word)
+            return
+        if word.folded == "own" and not words[-1].is_owner and words[-1].folded not in PRONOUNS:
             word = replace(word, folded="owns")  # the verb, and not "her own"
-        if words and word.folded in _BREAKS:
-            self.clauses.append(([], word.folded))
-        self.clauses[-1][0].append(word)
+        if word.folded in _BREAKS:
+            self.clauses.append(([word], word.folded))
+        else:
+            words.append(word)
 
     def pause(self) -> None:
         if self.clauses[-1][0]:
             self.clauses.append(([], ","))
 
-    def ended(self, *, is_question: bool) -> Iterator[Clause]:
-        denied, around = False, frozenset(word.lemma for words, _ in self.clauses for word in words)
+    def ended(self, *, is_question: bool) -> list[Clause]:
+        made: list[Clause] = []
+        denied, around = False, frozenset([word.lemma for words, _ in self.clauses for word in words])
         for words, opener in self.clauses:
             if not words:
                 continue
@@ -274,7 +293,8 @@ class _Sentence:
             )
             clause = Clause(tuple(words), is_question, denied and not own, opener, around)
             denied = clause.denies or (denied and not own)
-            yield clause
+            made.append(clause)
+        return made
 
 
 def clauses(text: str) -> list[Clause]:
@@ -292,16 +312,17 @@ def sentences(text: str) -> list[list[Clause]]:
     made: list[list[Clause]] = []
     sentence, last = _Sentence(), ""
     for match in _PIECES.finditer(text):
-        if match["word"]:
-            for word in _words(match["word"]):
+        kind, piece = match.lastgroup, match[0]
+        if kind == "word":
+            for word in _words(piece):
                 sentence.add(word)
-            last = match["word"]
-        elif match["pause"] and match["pause"] != "\n":
+            last = piece
+        elif kind == "pause" and piece != "\n":
             sentence.pause()
-        elif match[0] != "." or not _is_short(last):
-            made.append(list(sentence.ended(is_question="?" in match[0])))
+        elif piece != "." or not _is_short(last):
+            made.append(sentence.ended(is_question="?" in piece))
             sentence = _Sentence()
-    made.append(list(sentence.ended(is_question=False)))
+    made.append(sentence.ended(is_question=False))
     return [one for one in made if one]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+
+from hindsight_server.domain.remembering import once
 
 _CLAUSES = re.compile("[^，。！？；：,.!?;:\\n（）()…]+[？?]?")
 _HAN = re.compile("[\u3400-\u9fff]")
@@ -61,32 +62,32 @@ class HanClause:
     text: str
     names: tuple[str, ...]
 
-    @cached_property
+    @once
     def plain(self) -> str:
         """Its signs without particles, pronouns and the names of those who speak."""
         return _plain(self.text, self.names)
 
-    @cached_property
+    @once
     def bare(self) -> str:
         """The same without denials and words that help verbs."""
         return _HELPERS_ALONE.sub("", self.plain)
 
-    @cached_property
+    @once
     def pairs(self) -> frozenset[str]:
         return frozenset(self.bare[at : at + 2] for at in range(len(self.bare) - 1))
 
-    @cached_property
+    @once
     def is_open(self) -> bool:
         """Whether it only asks or supposes."""
         return self.text.endswith(("？", "?")) or _HYPOTHETICAL.search(self.text) is not None
 
-    @cached_property
+    @once
     def denials(self) -> tuple[int, ...]:
         """Where its words of denial end."""
         plain = _NO_DENIAL.sub(lambda match: "□" * len(match[0]), self.text)
         return tuple(match.end() for match in _DENIAL.finditer(plain))
 
-    @cached_property
+    @once
     def heads(self) -> tuple[str, ...]:
         """What it denies: the two signs after each denial, or the one with which it ends and what stands before it."""
         heads = []
@@ -104,13 +105,13 @@ class HanClause:
                 heads.append(f"{'喜欢' if helped.endswith('喜欢') else helped[-1]}{rest}")
         return tuple(heads)
 
-    @cached_property
+    @once
     def subject(self) -> str:
         """The two signs with which it begins when it is no more than somebody and a denied verb; else nothing."""
         begun = _plain(_DENIAL.split(self.text, maxsplit=1)[0], self.names)
         return begun if len(begun) == 2 else ""
 
-    @cached_property
+    @once
     def verbs(self) -> dict[str, int]:
         """The verbs between two people, with their places; none where the doer may stand behind."""
         if _PASSIVE.search(self.text):
@@ -140,11 +141,11 @@ class HanLine:
         self._text = text
         self._speaker = speaker
 
-    @cached_property
+    @once
     def clauses(self) -> list[HanClause]:
         return [HanClause(one, self._known) for one in _CLAUSES.findall(self._text)]
 
-    @cached_property
+    @once
     def told(self) -> list[HanClause]:
         """Its clauses with the speaker's name for who speaks."""
         text = _OWN.sub(self._speaker, self._text) if self._speaker else self._text

@@ -11,11 +11,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from hindsight_server.domain.grounding import fold
 from hindsight_server.domain.grounding_clauses import Clause, Stand, Word, clauses, lemma, lemmas, sentences
 from hindsight_server.domain.grounding_han import HanLine, is_turned_in_han
+from hindsight_server.domain.remembering import once
 
 _HAN = re.compile("[\u3400-\u9fff]")
 _KIN = lemmas("mother father brother sister wife husband son daughter uncle aunt cousin grandma grandpa boss manager")
@@ -23,7 +23,8 @@ _OPPOSITES_TEXT = (
     "love hate, like hate, like dislike, love dislike, enjoy hate, enjoy dislike, "
     "approve reject, accept reject, accept decline, allow forbid"
 )
-_OPPOSITES = [(lemma(one), lemma(other)) for one, other in (pair.split() for pair in _OPPOSITES_TEXT.split(","))]
+_PAIRS = [(lemma(one), lemma(other)) for one, other in (pair.split() for pair in _OPPOSITES_TEXT.split(","))]
+_OPPOSITES = (*_PAIRS, *((other, one) for one, other in _PAIRS))
 _MUTUAL = lemmas("meet marry date divorce talk speak chat play work live fight argue agree quarrel split share say")
 _NO_OBJECT_AFTER_TEXT = "of in on at by from with about like as than after before near and or"
 _NO_OBJECT_AFTER = frozenset(_NO_OBJECT_AFTER_TEXT.split())
@@ -41,15 +42,15 @@ class Said:
     text: str
     speaker: str | None = None
 
-    @cached_property
+    @once
     def sentences(self) -> list[list[Clause]]:
         return sentences(self.text)
 
-    @cached_property
+    @once
     def clauses(self) -> list[Clause]:
         return [clause for sentence in self.sentences for clause in sentence]
 
-    @cached_property
+    @once
     def followers(self) -> dict[tuple[str, str], set[str]]:
         """The words of meaning that follow two words of a clause."""
         found: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
@@ -59,9 +60,14 @@ class Said:
                     found[first.lemma, second.lemma].add(word.lemma)
         return dict(found)
 
-    @cached_property
+    @once
     def content(self) -> frozenset[str]:
-        return frozenset(word for clause in self.clauses for word in clause.content)
+        return frozenset([word for clause in self.clauses for word in clause.content])
+
+    @once
+    def denied(self) -> frozenset[str]:
+        """The words that are denied without doubt in one of its clauses."""
+        return frozenset([word for clause in self.clauses for word in clause.denied])
 
 
 class Told:
@@ -96,7 +102,7 @@ class Told:
 
     def _is_denied(self, fact: Clause, seat: int) -> bool:
         line = self.lines[seat]
-        for word in fact.content:
+        for word in fact.content & (fact.denied | line.denied):
             stand = fact.stand(word)
             if stand not in (Stand.SAID, Stand.DENIED):
                 continue
@@ -111,18 +117,15 @@ class Told:
                     and not self._is_said_elsewhere(fact, clause, word, line)
                 ):
                     return True
-        return any(self._is_opposite(fact, one, other, line) for one, other in _OPPOSITES)
+        opposites = (pair for pair in _OPPOSITES if pair[0] in fact.content)
+        return any(self._is_opposite(fact, word, against, line) for word, against in opposites)
 
-    def _is_opposite(self, fact: Clause, one: str, other: str, line: Said) -> bool:
-        return any(
-            fact.stand(word) is Stand.SAID
-            and any(
-                clause.stand(against) is Stand.SAID
-                and not self._is_said_elsewhere(fact, clause, word, line)
-                and self._is_plain(fact, clause, {word, against}, Stand.DENIED)
-                for clause in line.clauses
-            )
-            for word, against in ((one, other), (other, one))
+    def _is_opposite(self, fact: Clause, word: str, against: str, line: Said) -> bool:
+        return fact.stand(word) is Stand.SAID and any(
+            clause.stand(against) is Stand.SAID
+            and not self._is_said_elsewhere(fact, clause, word, line)
+            and self._is_plain(fact, clause, {word, against}, Stand.DENIED)
+            for clause in line.clauses
         )
 
     def _is_plain(self, fact: Clause, clause: Clause, heads: set[str], against: Stand) -> bool:
@@ -175,7 +178,8 @@ class Told:
                 continue
             if line.followers.get(lead, set()) - fact.content:
                 return True
-        return any(self._has_new_object(fact, at, line) for at in range(1, len(words)))
+        new = {word.lemma for word in words if not word.is_function} - self._content
+        return len(new) > 1 and any(self._has_new_object(fact, at, line) for at in range(1, len(words)))
 
     def _has_new_object(self, fact: Clause, at: int, line: Said) -> bool:
         verb = fact.words[at]
@@ -226,9 +230,9 @@ class Told:
                 continue
             object_ = self._object(fact.words, at, None)
             places = _nearest(fact, line, verb.lemma)
-            judged = [self._judged(clause.words, place, subject, object_, fact, line) for clause, place in places]
+            judged = (self._judged(clause.words, place, subject, object_, fact, line) for clause, place in places)
             # What follows is no verb of the subject.
-            return bool(judged) and all(judged) and self._is_near(fact, places[0][0], verb.lemma)
+            return bool(places) and all(judged) and self._is_near(fact, places[0][0], verb.lemma)
         return False
 
     def _is_near(self, fact: Clause, clause: Clause, verb: str) -> bool:
@@ -301,15 +305,15 @@ class Told:
             return word.lemma if word.lemma in _KIN else word.folded
         return word.folded if word.is_capital and not word.is_function and len(word.folded) > 2 else None
 
-    @cached_property
+    @once
     def _han_lines(self) -> list[HanLine]:
         return [HanLine(line.text, line.speaker, self._speakers) for line in self.lines]
 
-    @cached_property
+    @once
     def _content(self) -> frozenset[str]:
-        return frozenset(word for line in self.lines for word in line.content) | self._people
+        return frozenset([word for line in self.lines for word in line.content]) | self._people
 
-    @cached_property
+    @once
     def _people(self) -> frozenset[str]:
         return frozenset(word for speaker in self._speakers for one in clauses(speaker) for word in one.content)
 
