@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hindsight_server.adapters.llm import Endpoint, make_provider
-from hindsight_server.domain.errors import KeyRefused, ModelRefused, ModelUnavailable
+from hindsight_server.adapters.llm import Endpoint, make_provider, openai_batch
+from hindsight_server.domain.errors import BadModelAnswer, KeyRefused, ModelRefused, ModelUnavailable
 from hindsight_server.ports.llm import BatchProvider, ChatRequest, Message, Schema
 from hindsight_server.testing.model_batches import Batches
 from hindsight_server.testing.model_server import Fail, ModelServer, Say, Script
@@ -93,6 +93,35 @@ async def test_failures_are_those_of_single_questions(status: int, error: type[E
             with pytest.raises(error):
                 await provider.poll("batch_1")
             await provider.discard("batch_1")
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"), [("MOST_BYTES", "a batch with an answer of"), ("_MOST_BYTES", "the answers of a batch in")]
+)
+async def test_answers_that_are_too_large_are_read_no_further(
+    limit: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openai_batch, limit, 2 << 20)
+    filler = "x" * (1 << 20)
+    said = [Say(text=filler * 3)] if limit == "MOST_BYTES" else [Say(text=filler) for _ in QUESTIONS]
+    with ModelServer([*said, *said], batches=Batches()) as server:
+        async with opened("openai", server.url) as provider:
+            assert isinstance(provider, BatchProvider)
+            batch_id = await provider.submit("job", QUESTIONS)
+            with pytest.raises(BadModelAnswer, match=f"{told} more than 2 MiB"):
+                await provider.poll(batch_id)
+
+
+async def test_answers_that_are_deleted_are_told() -> None:
+    batches = Batches()
+    with ModelServer([{"city": "Oslo"}, {"city": "Rome"}], batches=batches) as server:
+        async with opened("openai", server.url) as provider:
+            assert isinstance(provider, BatchProvider)
+            batch_id = await provider.submit("job", QUESTIONS)
+            assert await provider.poll(batch_id)
+            batches.files.clear()
+            with pytest.raises(ModelRefused):
+                await provider.poll(batch_id)
 
 
 async def test_a_server_without_batches_refuses_them() -> None:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from hindsight_server.adapters.llm.bounds import MOST_BYTES
 from hindsight_server.adapters.llm.failures import failure, late, unreachable
 from hindsight_server.adapters.llm.openai_chat import OpenAiProvider
 from hindsight_server.adapters.llm.openai_wire import read_reply, request_body
@@ -19,11 +20,14 @@ from hindsight_server.domain.errors import BadModelAnswer, ModelError
 from hindsight_server.ports.llm import ChatReply, ChatRequest
 
 if TYPE_CHECKING:
+    import openai
     from openai.types import Batch
 
 _MOST_QUESTIONS = 50_000
 _GIVEN_UP = frozenset({"failed", "expired", "cancelling", "cancelled"})
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
+_MOST_BYTES = 200 << 20
+"""Of the answers to a batch, unpacked: as much as its questions may have, which hold all that is to be answered."""
 _URL: Final = "/v1/chat/completions"
 _SECONDS = 300.0  # for a file of 200 MB, the most that is taken
 _KEPT_SECONDS = 3 * 86_400  # then files go by themselves, when nobody is left to delete them
@@ -67,8 +71,10 @@ class OpenAiBatchProvider(OpenAiProvider):
                 return None
             if batch.output_file_id is None:
                 return {}
-            answered = (await client.files.content(batch.output_file_id, timeout=_SECONDS)).content
-        return dict(self._replies(answered))
+            answers: dict[str, ChatReply] = {}
+            async for line in self._lines(client, batch.output_file_id):
+                answers.update(self._read_line(line))
+            return answers
 
     async def discard(self, batch_id: str) -> None:
         client = await self._opened()
@@ -85,12 +91,27 @@ class OpenAiBatchProvider(OpenAiProvider):
         body = request_body(self.model, asked, self._dialect.manner(asked))
         return json.dumps({"custom_id": custom_id, "method": "POST", "url": _URL, "body": body}, ensure_ascii=False)
 
-    def _replies(self, answered: bytes) -> Iterator[tuple[str, ChatReply]]:
-        for line in answered.splitlines():
-            row = as_mapping(decoded(line))
-            answer = as_mapping(row.get("response"))
-            if answer.get("status_code") != 200:
-                continue
+    async def _lines(self, client: openai.AsyncOpenAI, file_id: str) -> AsyncIterator[bytes]:
+        """The answers of a file as they come. Raises BadModelAnswer where one of them or all become too large."""
+        size, begun = 0, b""
+        async with client.files.with_streaming_response.content(file_id, timeout=_SECONDS) as answered:
+            async for part in answered.iter_bytes():
+                size += len(part)
+                *lines, begun = (begun + part).split(b"\n")
+                longest, name = max(map(len, (*lines, begun))), self._endpoint.name
+                if longest > MOST_BYTES:
+                    raise BadModelAnswer(f"{name} sent a batch with an answer of more than {MOST_BYTES >> 20} MiB.")
+                if size > _MOST_BYTES:
+                    raise BadModelAnswer(f"{name} sent the answers of a batch in more than {_MOST_BYTES >> 20} MiB.")
+                for line in lines:
+                    yield line
+        yield begun
+
+    def _read_line(self, line: bytes) -> Iterator[tuple[str, ChatReply]]:
+        """The id of a question with its answer; nothing when that can't be used."""
+        row = as_mapping(decoded(line))
+        answer = as_mapping(row.get("response"))
+        if answer.get("status_code") == 200:
             with contextlib.suppress(BadModelAnswer):
                 yield as_text(row.get("custom_id")), read_reply(answer.get("body"), self._endpoint.name)
 
