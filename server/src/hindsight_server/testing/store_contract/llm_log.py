@@ -90,6 +90,14 @@ class LlmLogContract:
         assert found[1].usage == usage + usage
         assert await store.sum_llm_requests("a", "reflect", NOW, timedelta(hours=1)) == []
 
+    async def test_counts_that_no_model_can_have_do_not_break_the_sums(self, store: Store) -> None:
+        await store.ensure_bank("a", NOW)
+        senseless = Usage(input_tokens=2**62, output_tokens=2**62, cached_tokens=2**62 + 1, thought_tokens=2**63 - 1)
+        await store.add_llm_requests("a", [asked(str(number), usage=senseless) for number in range(3)])
+        (found,) = await store.sum_llm_requests("a", None, NOW, timedelta(hours=1))
+        billion = Usage(input_tokens=10**9, output_tokens=10**9, cached_tokens=10**9, thought_tokens=10**9)
+        assert found.usage == billion + billion + billion
+
     async def test_texts_are_forgotten_and_the_rest_is_kept(
         self, store: Store, dump: Callable[[], Awaitable[str]]
     ) -> None:

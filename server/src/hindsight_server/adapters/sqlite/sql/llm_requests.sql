@@ -80,8 +80,9 @@ WHERE bank_id = :bank_id
 ORDER BY runs.last DESC, runs.run, started_at DESC, number DESC
 
 -- name: sums
-SELECT started_at / :width AS bucket, status, count(*), sum(input_tokens), sum(output_tokens), sum(cached_tokens),
-    sum(thought_tokens)
+-- Versions before kept whatever a provider told; what no model can have would overflow the sum.
+SELECT started_at / :width AS bucket, status, count(*), sum(min(input_tokens, 1000000000)),
+    sum(min(output_tokens, 1000000000)), sum(min(cached_tokens, 1000000000)), sum(min(thought_tokens, 1000000000))
 FROM llm_requests
 WHERE bank_id = :bank_id AND started_at >= :start AND (:operation IS NULL OR operation = :operation)
 GROUP BY bucket, status
