@@ -26,6 +26,7 @@ from hindsight_adapter_core import (
 from hindsight_adapter_core.failures import FAILURE_PREFIXES, refused_for_good
 from hindsight_adapter_core.recent import RecentMap
 
+from .failures import reworded
 from .messages import Said, lines_of_memories, query_of, said_in
 from .run_context import BankChoice, RunContext
 from .unstored import Unstored
@@ -262,8 +263,8 @@ def _before_writing() -> Iterator[None]:
     try:
         yield
     except OperationError as error:
-        why = f"the conversation's document could not be read: {str(error).split(': ', 1)[-1]}"
-        raise type(error)(FAILURE_PREFIXES["retain"] + why, operation="retain") from error.__cause__
+        prefix = FAILURE_PREFIXES["retain"] + "the conversation's document could not be read: "
+        raise reworded(prefix, error, operation="retain") from error.__cause__
 
 
 class _Writing:

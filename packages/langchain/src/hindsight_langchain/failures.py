@@ -40,11 +40,13 @@ def _described(operation: Operation, error: HindsightError, operations: MemoryOp
     return describe_failure(operation, error, secret=operations.handle.secret)
 
 
-def reworded(prefix: str, sentence: OperationError) -> OperationError:
-    """The failure of ``sentence`` under another prefix, e.g. ``"Recall failed: TimeoutError: ..."``."""
+def reworded(prefix: str, sentence: OperationError, *, operation: Operation | None = None) -> OperationError:
+    """The failure of ``sentence`` under another prefix, e.g. ``"Recall failed: TimeoutError: ..."``, of its operation or
+    of another one that failed by it.
+    """
     detail = str(sentence).split(": ", 1)[-1]
     kind = OperationTimeoutError if isinstance(sentence, OperationTimeoutError) else OperationError
-    return kind(prefix + detail, operation=sentence.operation, outcome_unknown=sentence.outcome_unknown)
+    return kind(prefix + detail, operation=operation or sentence.operation, outcome_unknown=sentence.outcome_unknown)
 
 
 def failure_note(failure: OperationError) -> str:
