@@ -41,8 +41,9 @@ def _described(operation: Operation, error: HindsightError, operations: MemoryOp
 
 
 def reworded(prefix: str, sentence: OperationError, *, operation: Operation | None = None) -> OperationError:
-    """The failure of ``sentence`` under another prefix, e.g. ``"Recall failed: TimeoutError: ..."``, of its operation or
-    of another one that failed by it.
+    """The failure of ``sentence`` under another prefix, e.g. ``"Recall failed: TimeoutError: ..."``.
+
+    ``operation`` is another one that failed by it.
     """
     detail = str(sentence).split(": ", 1)[-1]
     kind = OperationTimeoutError if isinstance(sentence, OperationTimeoutError) else OperationError
