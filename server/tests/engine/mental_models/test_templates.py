@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.engine.banks import BankInput, Banks
 from hindsight_server.engine.directives import DirectiveInput, Directives
 from hindsight_server.engine.mental_models.types import MentalModelInput
@@ -49,6 +50,16 @@ async def test_a_manifest_of_more_than_a_page_is_taken(pages: Pages) -> None:
     rules = [{"name": f"rule {number}", "content": "Be brief."} for number in range(1001)]
     outcome = await templates.apply("other", {"version": "1", "directives": rules}, dry_run=True)
     assert len(outcome.directives_created) == 1001
+
+
+async def test_a_manifest_that_is_too_large_is_told_how_to_import_it(pages: Pages) -> None:
+    templates, _, _ = assembled(pages)
+    rules = [{"name": f"rule {number}", "content": "Be brief."} for number in range(10_001)]
+    with pytest.raises(InvalidInput, match=r"holds 10001 objects; .* at most 10000\. Import them in several manifests"):
+        await templates.apply("other", {"version": "1", "directives": rules})
+    for part in (rules[:2], rules[2:4]):
+        assert len((await templates.apply("other", {"version": "1", "directives": part})).directives_created) == 2
+    assert len((await templates.export("other"))["directives"]) == 4
 
 
 async def test_a_mode_that_needs_a_model_is_taken_where_there_is_one(pages: Pages) -> None:

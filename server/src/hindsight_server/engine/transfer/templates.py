@@ -222,8 +222,14 @@ def _checked_rules(given: Any) -> list[DirectiveInput]:
 def _objects(given: Any, name: str) -> list[tuple[str, Mapping[str, Any]]]:
     if given is None:
         return []
-    if not isinstance(given, list) or len(given) > _MOST or not all(isinstance(one, Mapping) for one in given):
-        raise InvalidInput(f"{name} must be a list of at most {_MOST} objects.", field=name)
+    if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
+        raise InvalidInput(f"{name} must be a list of objects.", field=name)
+    if len(given) > _MOST:
+        raise InvalidInput(
+            f"{name} holds {len(given)} objects; one import takes at most {_MOST}. Import them in several manifests, "
+            "those of one name in the same one.",
+            field=name,
+        )
     return [(f"{name}[{index}]", one) for index, one in enumerate(given)]
 
 
