@@ -142,8 +142,9 @@ async def test_an_endless_answer_is_not_read_to_its_end(api: Api, status: int) -
             assert (await provider.chat(ASKED)).text == "Oslo."
 
 
+@pytest.mark.parametrize("told", [{}, {"content-length": "9000"}])
 @pytest.mark.parametrize("http", [httpx, httpx2])
-async def test_what_an_answer_unpacks_to_is_what_counts(http: ModuleType) -> None:
+async def test_what_an_answer_unpacks_to_is_what_counts(http: ModuleType, told: dict[str, str]) -> None:
     endpoint = Endpoint(provider="openai", api="openai", model="scripted", base_url="http://127.0.0.1/v1")
     texts = iter([b"Oslo.", b"x" * (MOST_BYTES + 1)])
 
@@ -151,13 +152,36 @@ async def test_what_an_answer_unpacks_to_is_what_counts(http: ModuleType) -> Non
         yield gzip.compress(next(texts))
 
     def answer(request: Any) -> Any:
-        return http.Response(200, headers={"content-encoding": "gzip"}, content=packed())
+        return http.Response(200, headers={"content-encoding": "gzip"} | told, content=packed())
 
     hooks = {"response": [answer_limit(endpoint, http, "/chat")]}
     async with http.AsyncClient(transport=http.MockTransport(answer), event_hooks=hooks) as client:
         assert (await client.post("http://127.0.0.1/v1/chat")).content == b"Oslo."
         with pytest.raises(BadModelAnswer, match="more than 8 MiB"):
             await client.post("http://127.0.0.1/v1/chat")
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_watched"),
+    [
+        ({"content-length": "5"}, False),
+        ({"content-length": str(MOST_BYTES)}, False),
+        ({"content-length": str(MOST_BYTES + 1)}, True),
+        ({"content-length": "1" + "0" * 5000}, True),
+        ({"content-length": "5, 5"}, True),
+        ({"content-length": "-5"}, True),
+        ({"content-length": "5", "transfer-encoding": "chunked"}, True),
+        ({"content-length": "5", "content-encoding": "gzip"}, True),
+        ({}, True),
+    ],
+)
+async def test_only_answers_that_may_be_long_are_watched(headers: dict[str, str], is_watched: bool) -> None:
+    endpoint = Endpoint(provider="openai", api="openai", model="scripted", base_url="http://127.0.0.1/v1")
+    stream = httpx.ByteStream(b"Oslo.")
+    request = httpx.Request("POST", "http://127.0.0.1/v1/chat")
+    response = httpx.Response(200, headers=headers, stream=stream, request=request)
+    await answer_limit(endpoint, httpx, "/chat")(response)
+    assert (response.stream is not stream) is is_watched
 
 
 async def test_a_failure_told_with_status_200_is_one() -> None:

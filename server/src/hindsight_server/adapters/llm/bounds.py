@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -43,9 +43,16 @@ def answer_limit(endpoint: Endpoint, http: ModuleType, path: str) -> Callable[[A
             await self._whole.aclose()
 
     async def limit(response: Any) -> None:
-        if response.request.url.path.endswith(path):
+        if response.request.url.path.endswith(path) and not _is_short(response.headers):
             whole = http.Response(response.status_code, headers=response.headers, stream=response.stream)
             response.stream = Limited(whole)
             response.headers.pop("content-encoding", None)  # it is unpacked already, so that the bytes that count do
 
     return limit
+
+
+def _is_short(headers: Mapping[str, str]) -> bool:
+    """Whether an answer tells beforehand that it is within the limit; more than it tells is not read."""
+    length = headers.get("content-length", "")
+    packed = "content-encoding" in headers or "transfer-encoding" in headers
+    return not packed and length.isdecimal() and len(length) < 10 and int(length) <= MOST_BYTES
