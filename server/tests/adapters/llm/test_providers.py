@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
-from hindsight_server.adapters.llm import Endpoint, make_provider
-from hindsight_server.domain.errors import BadModelAnswer, ModelRefused
+from hindsight_server.adapters.llm import Endpoint, make_provider, openai_chat
+from hindsight_server.domain.errors import BadModelAnswer, ModelRefused, ModelUnavailable
 from hindsight_server.ports.llm import ChatRequest, Image, Message, Schema, Tool, ToolRequest, Usage
 from hindsight_server.testing.model_server import Fail, ModelServer, Raw, Say
 
@@ -207,6 +207,42 @@ def test_a_missing_library_is_named_with_its_remedy(wanted: Api, monkeypatch: py
         make_provider(Endpoint(provider=wanted, api=wanted, model="x", base_url="http://localhost"))
 
 
+@pytest.mark.parametrize("is_old", [False, True])
+async def test_a_schema_with_a_number_of_any_size_is_sent_as_it_is(
+    is_old: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_old:  # openai 2.0
+        monkeypatch.setattr(openai_chat, "_takes_content", lambda: False)
+    for most in (9, 10**30):
+        schema = Schema(name="count", schema={"type": "object", "properties": {"n": {"maximum": most, "title": "ü"}}})
+        _, server = await asked("openai", [{"n": 1}], ChatRequest(messages=ASKED, schema=schema))
+        assert server.questions[0].schema == schema.schema
+        assert server.questions[0].headers["content-type"] == "application/json"
+
+
+async def test_a_cookie_that_an_answer_sets_comes_with_the_next_question(api: Api) -> None:
+    """A gateway may find the machine that has the beginning of a conversation by it."""
+    with ModelServer([Fail(503, {"set-cookie": "machine=7; Path=/"}), "Oslo.", "Oslo."]) as server:
+        async with opened(api, server.url) as provider:
+            with pytest.raises(ModelUnavailable):
+                await provider.chat(ChatRequest(messages=ASKED))
+            for _ in range(2):
+                await provider.chat(ChatRequest(messages=ASKED))
+    assert [question.headers.get("cookie") for question in server.questions] == [None, "machine=7", "machine=7"]
+
+
+@pytest.mark.parametrize(
+    ("added", "path"),
+    [("", ""), ("/", ""), ("?version=3", "?version=3"), ("/a%20b/", "/a%20b"), ("/a b", "/a%20b"), ("//", "/")],
+)
+async def test_the_path_of_a_question_follows_that_of_the_address(added: str, path: str) -> None:
+    with ModelServer(["Oslo."]) as server:
+        async with opened("openai", server.url + added) as provider:
+            await provider.chat(ChatRequest(messages=ASKED))
+    path, _, query = path.partition("?")
+    assert server.questions[0].path == f"/v1{path}/chat/completions" + (f"?{query}" if query else "")
+
+
 async def test_getting_ready_sends_nothing(api: Api) -> None:
     with ModelServer(["Oslo."]) as server:
         async with opened(api, server.url) as provider:
@@ -216,11 +252,13 @@ async def test_getting_ready_sends_nothing(api: Api) -> None:
 
 
 async def test_without_aiohttp_the_usual_client_of_the_library_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    import httpx
     import openai
 
-    def missing(**options: object) -> None:
-        raise RuntimeError("To use the aiohttp client you must have installed the package with the `aiohttp` extra")
+    class Missing(httpx.AsyncClient):
+        def __init__(self, **options: object) -> None:
+            raise RuntimeError("To use the aiohttp client you must have installed the package with the `aiohttp` extra")
 
-    monkeypatch.setattr(openai, "DefaultAioHttpClient", missing)
+    monkeypatch.setattr(openai, "DefaultAioHttpClient", Missing)
     reply, _ = await asked("openai", ["Oslo."], ChatRequest(messages=ASKED))
     assert reply.text == "Oslo."

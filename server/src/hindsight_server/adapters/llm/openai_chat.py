@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
+from functools import cache
 from typing import TYPE_CHECKING, Any
+
+import orjson
 
 from hindsight_server.adapters.llm.bounds import answer_limit
 from hindsight_server.adapters.llm.dialect import Dialect, Manner
@@ -12,6 +17,7 @@ from hindsight_server.adapters.llm.library import Answered, LibraryProvider
 from hindsight_server.adapters.llm.openai_wire import read_reply, request_body
 from hindsight_server.adapters.llm.wire import as_mapping, decoded
 from hindsight_server.domain.errors import ModelRefused
+from hindsight_server.domain.ids import new_id
 from hindsight_server.ports.llm import ChatReply, ChatRequest
 
 if TYPE_CHECKING:
@@ -33,6 +39,8 @@ class OpenAiProvider(LibraryProvider["openai.AsyncOpenAI"]):
     def __init__(self, endpoint: Endpoint) -> None:
         own = endpoint.host == "https://api.openai.com"
         super().__init__(endpoint, Dialect(limits=_LIMITS[::-1] if own else _LIMITS))
+        self._url = endpoint.path_url.removesuffix("/") + _PATH  # whole, so that the library has nothing to join
+        self._run, self._numbers = new_id(), itertools.count()
 
     def _read(self, body: Any, request: ChatRequest) -> ChatReply:
         if not isinstance(body, dict):
@@ -51,10 +59,16 @@ class OpenAiProvider(LibraryProvider["openai.AsyncOpenAI"]):
         import httpx
         import openai
 
-        limit = httpx.Timeout(request.timeout_seconds, connect=_CONNECT_SECONDS)
-        body = request_body(self.model, request, manner)
+        options: openai.RequestOptions = {
+            "timeout": httpx.Timeout(request.timeout_seconds, connect=_CONNECT_SECONDS),
+            # All that is not given the library makes or copies for each question, at length.
+            "idempotency_key": f"{self._run}-{next(self._numbers)}",
+            "headers": {},
+            "max_retries": 0,
+        }
+        body = _written(request_body(self.model, request, manner))
         try:
-            answer = await client.post(_PATH, cast_to=httpx.Response, body=body, options={"timeout": limit})
+            answer = await client.post(self._url, cast_to=httpx.Response, options=options, **body)
         except openai.APIStatusError as error:
             answer = error.response
         except openai.APITimeoutError as error:
@@ -89,14 +103,46 @@ def _timed_out(error: BaseException | None) -> bool:
     return error is not None
 
 
+def _written(body: dict[str, Any]) -> dict[str, Any]:
+    """How the library is given a body: as JSON, where it takes that."""
+    if _takes_content():
+        try:
+            return {"content": orjson.dumps(body)}
+        except TypeError:  # a caller's schema may hold numbers of any size
+            pass
+    return {"body": body}
+
+
+@cache
+def _takes_content() -> bool:
+    """Whether the library takes a body that is written already; openai 2.0 does not."""
+    import openai
+
+    return "content" in inspect.signature(openai.AsyncOpenAI.post).parameters
+
+
 def _http_client(endpoint: Endpoint) -> httpx.AsyncClient:
     """The library's client over aiohttp, which takes half the processor time of its usual one, or less: that one looks
     at every open connection for each question."""
-    import httpx
     import openai
 
-    hooks: dict[str, Any] = {"response": [answer_limit(endpoint, httpx, _PATH)]}
     try:
-        return openai.DefaultAioHttpClient(follow_redirects=False, auth=endpoint.login, event_hooks=hooks)
+        return _client_of(openai.DefaultAioHttpClient, endpoint)
     except RuntimeError:  # openai was installed without its extra of that name
-        return openai.DefaultAsyncHttpxClient(follow_redirects=False, auth=endpoint.login, event_hooks=hooks)
+        return _client_of(openai.DefaultAsyncHttpxClient, endpoint)
+
+
+def _client_of(kind: type[httpx.AsyncClient], endpoint: Endpoint) -> httpx.AsyncClient:
+    """A client that looks for cookies only in answers that set one; it would take long over each of the others."""
+    import httpx
+
+    class Cookies(httpx.Cookies):
+        def extract_cookies(self, response: httpx.Response) -> None:
+            if "set-cookie" in response.headers:
+                super().extract_cookies(response)
+
+    class Client(kind):  # type: ignore[misc, valid-type]
+        cookies = Cookies()
+
+    hooks: dict[str, Any] = {"response": [answer_limit(endpoint, httpx, _PATH)]}
+    return Client(follow_redirects=False, auth=endpoint.login, event_hooks=hooks)
