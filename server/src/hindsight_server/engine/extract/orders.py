@@ -34,7 +34,14 @@ _CHINESE = (
     r"(?:系统|管理员|开发者)(?:通知|指令|消息|提示)?[:：]\s*(?:请|必须|记录|保存|从现在|你|将|把|始终|总是)",
     r"(?:你|助手|模型)必须(?:始终|总是|永远|立即)?(?:记住|记录|保存|输出|服从|忽略|删除|回答|认为)",
 )
-_ORDERS = re.compile("|".join((*_ENGLISH, *_CHINESE)), re.IGNORECASE)
+# One by one they are found several times as fast as in one pattern.
+_ORDERS = [re.compile(pattern, re.IGNORECASE) for pattern in (*_ENGLISH, *_CHINESE)]
+# One of these is in each of the English ones.
+_WORDS = (
+    *("memor", "fact", "record", "entries", "database", "knowledge base", "observation", "directive", "json", "<"),
+    *("extract", "process", "store", "consolidate", "summari", "instruction", "rule", "policy"),
+    *("system", "admin", "developer", "must"),
+)
 _QUOTED = re.compile(r"[\"“「『][^\"”」』\n]{0,400}[\"”」』]")
 
 
@@ -50,4 +57,9 @@ def gives_orders(text: str) -> bool:
     """
     if find_injections(text):
         return True
-    return _ORDERS.search(_QUOTED.sub('""', text)) is not None
+    if text.isascii():
+        lowered = text.lower()
+        if not any(word in lowered for word in _WORDS):
+            return False
+    unquoted = _QUOTED.sub('""', text)
+    return any(order.search(unquoted) for order in _ORDERS)
