@@ -19,6 +19,7 @@ YEARS = range(1000, 3000)
 
 _EDGE = 8  # dates at each end that are left to the other rules, which look back 40 characters at most
 _LEAST = 4 * _EDGE  # dates of a list that is worth it
+_SHORTEST = 8 * _LEAST  # characters of a list, at least
 _BETWEEN = r"(?:[,;]?[ \t\r\n]{1,3}|[,;])"
 _BETWEEN_NAMED = r"(?:[,;]?[ \t\r\n]{1,3}|;)"  # "5 May 1900,1907" is no year
 _TAKEN = "0"  # as many of it are too long for a part of a date
@@ -69,6 +70,8 @@ _SHAPES = (
 def listed(text: str, zone: tzinfo) -> tuple[list[TimeMention], str]:
     """The dates inside of long lists, and the text with other digits in their places."""
     mentions: list[TimeMention] = []
+    if len(text) < _SHORTEST:
+        return mentions, text
     for shape in _SHAPES:
         if sum(map(text.count, shape.marks)) < shape.times:
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 
@@ -19,12 +19,11 @@ from hindsight_server.domain.time.mention import Relation, TimeMention
 from hindsight_server.domain.time.rule import Rule
 from hindsight_server.domain.time.surroundings import Found
 
-_WORD = re.compile(r"[a-z]+\d?")
 _ANY_WORD = re.compile(r"[^\W\d_]+\d?")
 _SPOT = re.compile(r"([^\W\d_]+\d?)|\d+")
 _DIGIT = re.compile(r"\d")
 _SENTENCE_END = re.compile(r"[.!?;]\s|[。！？；\n]")
-_NO_RULES: list[tuple[int, Rule]] = []
+_DIGITS = "#"  # stands for digits among the words of a text
 _DATE_SIGNS = frozenset("-/.– ")
 _LONGEST_RUN = 5  # digits; longer ones are no part of a date
 _DATES = len(numeric.RULES)  # they come first
@@ -67,9 +66,10 @@ def find_times(text: str, anchor: datetime) -> list[TimeMention]:
     written, text = text, readable(text)
     dates, text = listed(text, zone)
     lowered = text.lower()
-    words = _words(text, lowered)
+    spots = [word.lower() or _DIGITS for word in _SPOT.findall(text)]
+    words = set(spots) if text.isascii() else _words(lowered)
     grammar = grammar_of(words, text)
-    matches = _matches(grammar, text, words)
+    matches = _matches(grammar, text, words, spots)
     if not matches:
         return []
     context, said = grammar.context, _Said(grammar.context, text, lowered, anchor)
@@ -82,13 +82,13 @@ def find_times(text: str, anchor: datetime) -> list[TimeMention]:
     return sorted(dates + others, key=lambda one: one.start) if dates else others
 
 
-def _words(text: str, lowered: str) -> set[str]:
-    return set((_WORD if text.isascii() else _ANY_WORD).findall(lowered))
+def _words(lowered: str) -> set[str]:
+    return set(_ANY_WORD.findall(lowered))
 
 
 def grammar_for(text: str, lowered: str) -> Grammar:
     """The grammar of a text, given as the rules read it and in lower case."""
-    return grammar_of(_words(text, lowered), text)
+    return grammar_of(_words(lowered), text)
 
 
 @dataclass(slots=True)
@@ -151,7 +151,7 @@ def _apart(found: list[Found]) -> list[Found]:
     return apart
 
 
-def _matches(grammar: Grammar, text: str, words: set[str]) -> list[tuple[Rule, re.Match[str]]]:
+def _matches(grammar: Grammar, text: str, words: set[str], spots: Sequence[str]) -> list[tuple[Rule, re.Match[str]]]:
     """All matches of all rules; a text without time words costs two quick scans.
 
     A text is not searched with every pattern, which would cost more than all else that is done with it: where a trigger
@@ -159,7 +159,7 @@ def _matches(grammar: Grammar, text: str, words: set[str]) -> list[tuple[Rule, r
     """
     matches: list[tuple[Rule, re.Match[str]]] = []
     if not words.isdisjoint(grammar.on) or _DIGIT.search(text):
-        matches = _at_words(grammar, text)
+        matches = _at_words(grammar, text, spots)
     if not text.isascii():
         characters = grammar.characters.intersection(text)
         for rule in grammar.spaceless if characters else ():
@@ -168,21 +168,21 @@ def _matches(grammar: Grammar, text: str, words: set[str]) -> list[tuple[Rule, r
     return matches
 
 
-def _at_words(grammar: Grammar, text: str) -> list[tuple[Rule, re.Match[str]]]:
+def _at_words(grammar: Grammar, text: str, spots: Sequence[str]) -> list[tuple[Rule, re.Match[str]]]:
     """The matches of the rules for words and digits, those of one rule without overlaps."""
+    on = grammar.on
+    places = [place for place, word in enumerate(spots) if word == _DIGITS or word in on]
+    if not places:
+        return []
     matches: list[tuple[Rule, re.Match[str]]] = []
-    starts: list[int] = []
-    firsts: list[str] = []
+    spans = [spot.span() for spot in _SPOT.finditer(text)]
     untried = [0] * grammar.size  # for each rule the first word at which it was not tried
     free = [0] * grammar.size  # for each rule where its last match ends
-    on, in_date = grammar.on, 0  # where the last date in digits ends
-    for place, spot in enumerate(_SPOT.finditer(text)):
-        start, end = spot.span()
-        starts.append(start)
-        word = spot[0].lower() if spot.lastindex else "#"
-        firsts.append(word)
-        if spot.lastindex:
-            rules = on.get(word, _NO_RULES)
+    in_date = 0  # where the last date in digits ends
+    for place in places:
+        start, end = spans[place]
+        if spots[place] != _DIGITS:
+            rules = on[spots[place]]
         elif start < in_date or end - start >= _LONGEST_RUN:
             continue
         else:
@@ -193,8 +193,9 @@ def _at_words(grammar: Grammar, text: str) -> list[tuple[Rule, re.Match[str]]]:
                 at = untried[number]
             untried[number] = place + 1
             while at <= place:
-                may_start = not rule.starts or firsts[at] in rule.starts
-                if may_start and starts[at] >= free[number] and (match := rule.pattern.match(text, starts[at])):
+                may_start = not rule.starts or spots[at] in rule.starts
+                begin = spans[at][0]
+                if may_start and begin >= free[number] and (match := rule.pattern.match(text, begin)):
                     free[number] = match.end()
                     matches.append((rule, match))
                     if number < _DATES:
