@@ -10,13 +10,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import groupby
 
 from hindsight_server.domain.grounding_units import Quantity, exchanged_span, quantities, quantity_of
 from hindsight_server.domain.naming.words import ABBREVIATIONS, HAN_PLACES
 from hindsight_server.domain.numerals import NUMBER_WORDS, Number, find_numbers, readings
-from hindsight_server.domain.remembering import remembered
+from hindsight_server.domain.remembering import once, remembered
 from hindsight_server.domain.speakers import ROLES
 
 Ordinary = Callable[[str], bool]
@@ -29,6 +29,7 @@ _CJK = re.compile(f"[{_SIGNS}]")
 _CJK_RUN = re.compile(f"[{_SIGNS}]+")
 _HAN_RUN = re.compile("[\u3400-\u9fff]+")
 _BEGINS = re.compile(r"(?:\A|[.!?…:;|\n\"“(\[*•。！？：；]\s*|[-–—]\s+)[\"“'‘(\[]*\Z")
+_OPENING = "\"“'‘(["
 _ENDINGS = ("ings", "ing", "ies", "ied", "ers", "ed", "es", "er", "ly", "s", "d", "e", "y")
 
 _OPENERS_TEXT = """
@@ -130,8 +131,8 @@ class Evidence:
             names: names in the text that are known to be some, such as those that a model lists; those that don't
                 stand in the text are left out.
         """
-        for token, begins in _capitals(text):
-            if not self._is_known(token, begins=begins):
+        for token, at in _capitals(text):
+            if not self._is_known(token, text, at):
                 return token
         folded = fold(text)
         for name in names:
@@ -199,10 +200,12 @@ class Evidence:
 
         A paraphrase in wholly other words is not told from an invention.
         """
-        names = {stem(fold(token)) for token, _ in _capitals(text)}
         content = content_words(text) - self._of_speakers - content_words(_subject(text))
-        shared, plain = content & self._content, content - names
-        return not content or bool(shared & plain) or 0 < len(plain) <= len(shared) or (not plain and bool(shared))
+        shared = content & self._content
+        if not content or not shared:
+            return not content
+        plain = content - {stem(fold(token)) for token, _ in _capitals(text)}
+        return not plain or not plain.isdisjoint(shared) or len(plain) <= len(shared)
 
     def foreign_words(self, text: str) -> str | None:
         """The first stretch of Chinese that the evidence does not have; None when it has all but words that tell.
@@ -227,19 +230,20 @@ class Evidence:
         """Whether all signs of some words stand in one text: 结婚 is in 结的婚."""
         return any(set(words) <= signs for signs in self._signs)
 
-    def _is_known(self, token: str, *, begins: bool) -> bool:
+    def _is_known(self, token: str, text: str, at: int) -> bool:
+        """Whether a token that is written like a name, at a place of a text, is a told one or none at all."""
         folded = fold(token)
         if folded in _SPOKEN_OF or folded in _CALENDAR:
             return True
-        if begins and token[1:].islower() and (folded in _OPENERS or self.ordinary(folded)):
+        begins = token[1:].islower() and _begins_sentence(text, at)
+        if begins and (folded in _OPENERS or self.ordinary(folded)):
             return True
-        if self.holds(token):
-            return True
-        return begins and token[1:].islower() and stem(folded) in self._content
+        return self.holds(token) or (begins and stem(folded) in self._content)
 
     def _has_piece(self, piece: str) -> bool:
-        forms = {piece, piece.removesuffix("s"), f"{piece}s"} if len(piece) > 3 else {piece}
-        if not forms.isdisjoint(self._pieces):
+        if piece in self._pieces:
+            return True
+        if len(piece) > 3 and (piece.removesuffix("s") in self._pieces or f"{piece}s" in self._pieces):
             return True
         return self.wider is not None and self.wider._has_piece(piece)
 
@@ -255,43 +259,43 @@ class Evidence:
             for other in _writings().get(folded, ())
         )
 
-    @cached_property
+    @once
     def _folded(self) -> str:
         return fold("\n".join((*self.words, *self.speakers, *self.names)))
 
-    @cached_property
+    @once
     def _compact(self) -> str:
         return "".join(self._folded.split())
 
-    @cached_property
+    @once
     def _spaced(self) -> str:
         return f" {' '.join(_TOKEN.findall(self._folded))} "
 
-    @cached_property
+    @once
     def _pieces(self) -> frozenset[str]:
-        return frozenset(_PIECE.findall(self._folded)) | {
-            piece for token in _TOKEN.findall(self._folded) for piece in (token, token.replace(".", ""))
-        }
+        tokens = frozenset(_TOKEN.findall(self._folded))
+        joined = [token for token in tokens if not token.isalnum()]
+        return tokens.union(_PIECE.findall(" ".join(joined)), [token.replace(".", "") for token in joined])
 
-    @cached_property
+    @once
     def _quantities(self) -> list[dict[str, frozenset[Quantity]]]:
         return [quantities(text) for text in self.words]
 
-    @cached_property
+    @once
     def _line_words(self) -> list[frozenset[str]]:
         return [content_words(text) for text in self.words]
 
-    @cached_property
+    @once
     def _signs(self) -> list[frozenset[str]]:
         return [frozenset(fold(text)) for text in (*self.words, *self.speakers)]
 
-    @cached_property
+    @once
     def _of_speakers(self) -> frozenset[str]:
         return frozenset(word for speaker in self.speakers for word in content_words(speaker))
 
-    @cached_property
+    @once
     def _content(self) -> frozenset[str]:
-        return frozenset(word for words in self._line_words for word in words)
+        return frozenset().union(*self._line_words)
 
 
 @remembered(most=256, longest=400)
@@ -300,12 +304,19 @@ def content_words(text: str) -> frozenset[str]:
     folded = fold(text)
     words = {
         stem(token)
-        for token in _TOKEN.findall(_CJK_RUN.sub(" ", folded))
+        for token in _TOKEN.findall(folded)
         if token not in _NO_CONTENT and not token.isdigit() and len(token) > 1
     }
     for run in _CJK_RUN.findall(folded):
         words |= {run[at : at + 2] for at in range(len(run) - 1) if not _HAN_STOP.issuperset(run[at : at + 2])}
     return frozenset(words)
+
+
+def has_content(text: str) -> bool:
+    """Whether a text has content words, which the first ones tell of most texts."""
+    tokens = (match[0] for match in _TOKEN.finditer(fold(text)))
+    plain = any(token not in _NO_CONTENT and not token.isdigit() and len(token) > 1 for token in tokens)
+    return plain or bool(content_words(text))
 
 
 def _subject(text: str) -> str:
@@ -322,13 +333,23 @@ def _grouped(run: str, held: Sequence[bool]) -> Iterable[tuple[bool, list[str]]]
 _SUBJECT = re.compile(rf"(?:[A-Z\u00c0-\u00de]{_LETTER}*[.'’-]*\s*)+")
 
 
-def _capitals(text: str) -> Iterable[tuple[str, bool]]:
-    """The tokens that are written like names or codes, and whether each begins a sentence."""
+def _capitals(text: str) -> Iterable[tuple[str, int]]:
+    """The tokens that are written like names or codes, and where each begins."""
     for match in _TOKEN.finditer(text):
         token = match[0]
+        if token.isalpha() and token.islower():
+            continue
         is_code = any(sign.isdigit() for sign in token) and any(sign.isalpha() and sign.isascii() for sign in token)
         if any(sign.isupper() for sign in token) or (is_code and not _is_quantity(token)):
-            yield token, _BEGINS.search(text, 0, match.start()) is not None
+            yield token, match.start()
+
+
+def _begins_sentence(text: str, at: int) -> bool:
+    """Whether what stands at a place of a text begins a sentence, a line or a quotation."""
+    start = at
+    while start and (text[start - 1].isspace() or text[start - 1] in _OPENING):
+        start -= 1
+    return _BEGINS.search(text, max(0, start - 1), at) is not None
 
 
 _QUANTITY = re.compile(

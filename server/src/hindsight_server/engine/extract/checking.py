@@ -7,10 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
-from functools import cached_property
 
 from hindsight_server.domain.attachments import says_nothing
-from hindsight_server.domain.grounding import Evidence, Ordinary, content_words, fold
+from hindsight_server.domain.grounding import Evidence, Ordinary, content_words, fold, has_content
 from hindsight_server.domain.grounding_times import (
     as_claimed,
     claimed,
@@ -24,6 +23,7 @@ from hindsight_server.domain.grounding_times import (
 from hindsight_server.domain.grounding_turned import Said, Told, near_sentence
 from hindsight_server.domain.labels import LABEL_TYPE, read_labels
 from hindsight_server.domain.model import EntityMention, ExtractedFact, Extraction, FactType, Interval, RetainItem
+from hindsight_server.domain.remembering import once
 from hindsight_server.domain.time import TimeMention
 from hindsight_server.engine.extract.answers import ModelFact
 from hindsight_server.engine.extract.dating import Dating, stands_in
@@ -49,18 +49,18 @@ class Source:
     options: ExtractionOptions
     ordinary: Ordinary
 
-    @cached_property
+    @once
     def document(self) -> Evidence:
         """Where the names of a fact may stand besides its own passage."""
         item = self.item
         told = [item.content, item.context or "", *item.metadata.values(), *(one.name for one in item.entities)]
         return Evidence(words=(), names=told, speakers=self.speakers, ordinary=self.ordinary)
 
-    @cached_property
+    @once
     def speakers(self) -> tuple[str, ...]:
         return tuple({turn.speaker: None for turn in self.extraction.turns if turn.speaker})
 
-    @cached_property
+    @once
     def builtin(self) -> dict[tuple[int, int], list[ExtractedFact]]:
         """The built-in facts of each chunk and turn."""
         found: defaultdict[tuple[int, int], list[ExtractedFact]] = defaultdict(list)
@@ -136,13 +136,16 @@ class PassageCheck:
 
     def _seat(self, fact: ModelFact) -> int:
         """The line that a fact was read in: the one that the model names, unless another bears much more of it."""
-        said = content_words(" ".join((fact.what, fact.where, fact.why))) - self._speaker_words
+        if len(self._passage.lines) == 1:
+            return 0
+        parts = (part for part in (fact.what, fact.where, fact.why) if part)
+        said = content_words(" ".join(parts)) - self._speaker_words
         shares = [len(said & words) for words in self._line_words]
         best = max(range(len(shares)), key=lambda at: (shares[at], -at))
         at = fact.line - 1
         return at if 0 <= at < len(shares) and 2 * shares[at] >= shares[best] else best
 
-    @cached_property
+    @once
     def _told_lines(self) -> Told:
         said = [
             Said("" if orders else line.text, line.turn.speaker or line.turn.role)
@@ -150,11 +153,11 @@ class PassageCheck:
         ]
         return Told(said, self._source.speakers)
 
-    @cached_property
+    @once
     def _line_words(self) -> list[frozenset[str]]:
         return [content_words(line.text) for line in self._passage.lines]
 
-    @cached_property
+    @once
     def _speaker_words(self) -> set[str]:
         return {word for speaker in self._source.speakers for word in content_words(speaker)}
 
@@ -214,17 +217,14 @@ class PassageCheck:
         """Whether a fact tells of one speaker what another said of himself."""
         line = self._passage.lines[at]
         own = line.turn.speaker
-        if own is None or not _OWN.search(line.text):
+        others = [speaker for speaker in self._source.speakers if speaker != own]
+        if own is None or not others or not _OWN.search(line.text):
+            return False
+        told, said = fold(f"{fact.what} {fact.who}"), fold(line.text)
+        if stands_in(own, told) or not any(stands_in(one, told) and not stands_in(one, said) for one in others):
             return False
         text = near_sentence(self._told_lines.lines[at], statement)
-        if not _OWN.search(text) or _OTHERS.search(text):
-            return False
-        told = fold(f"{fact.what} {fact.who}")
-        if stands_in(own, told):
-            return False
-        others = (speaker for speaker in self._source.speakers if speaker != own)
-        said = fold(line.text)
-        return any(stands_in(one, told) and not stands_in(one, said) for one in others)
+        return _OWN.search(text) is not None and _OTHERS.search(text) is None
 
     def _occurred(self, fact: ModelFact, at: int, checked: Checked) -> Interval | None:
         """When it happened, worked out by our calendar from words of the passage; the model's date only chooses among
@@ -347,7 +347,7 @@ def _labels(fact: ModelFact, vocabulary: object, text: str) -> Iterable[EntityMe
 def _says_something(text: str) -> bool:
     """Whether a text is more than a bare number or the name that it is about."""
     told = _SUBJECT.sub("", text, count=1)
-    return bool(content_words(told)) or bool(_LETTER.search(text) and _DIGITS.search(told))
+    return has_content(told) or bool(_LETTER.search(text) and _DIGITS.search(told))
 
 
 def _lies_within(inner: Interval, outer: Interval) -> bool:

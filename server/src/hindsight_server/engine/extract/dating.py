@@ -71,6 +71,8 @@ class Dating:
         # By themselves the words may be plainer than in their sentence.
         if is_said and (alone := times(fact.time_words, at)):
             return alone[0]
+        if not any(near):
+            return None
         if interval is not None:
             for told in near:
                 if (mention := matching(interval, told)) is not None:
@@ -86,7 +88,7 @@ class Dating:
 
         What another speaker says of himself is no time of it, unless the fact tells of him or its line takes it up.
         """
-        if all(line.turn.speaker == self._lines[at].turn.speaker for line in self._lines):
+        if not self.all_told or all(line.turn.speaker == self._lines[at].turn.speaker for line in self._lines):
             return self.all_told
         text = fold(f"{fact.what} {fact.who}")
         return [
@@ -114,8 +116,8 @@ def _is_of_speaker(text: str, mention: TimeMention) -> bool:
 def stands_in(name: str, folded: str) -> bool:
     """Whether a name stands in a folded text, as words of their own."""
     wanted = fold(name)
-    if not wanted:
+    if not wanted or wanted not in folded:
         return False
     if _CJK.search(wanted):
-        return wanted in folded
+        return True
     return re.search(rf"(?<![^\W_]){re.escape(wanted)}(?![^\W_])", folded) is not None
