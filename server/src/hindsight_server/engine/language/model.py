@@ -98,7 +98,7 @@ class LanguageModel:
 
     def question(self, messages: Sequence[Message], schema: Schema) -> ChatRequest:
         """What `structured` would send first."""
-        return replace(self._request(messages, None), schema=schema)
+        return self._request(messages, None, schema)
 
     async def complete(self, messages: Sequence[Message], *, about: CallAbout, max_tokens: int | None = None) -> Answer:
         """Prose. `truncated` tells when the limit of tokens cut it off.
@@ -138,7 +138,7 @@ class LanguageModel:
             AnswerTooLong: it was cut off by the limit of tokens.
             BadModelAnswer: it does not follow the schema, the second time either.
         """
-        request, used, wrong = replace(self._request(messages, max_tokens), schema=schema), Usage(), ""
+        request, used, wrong = self._request(messages, max_tokens, schema), Usage(), ""
         for repaired in (False, True):
             reply = await self._ask(request, about) if given is None else self._taken(request, about, given)
             given = None
@@ -182,11 +182,14 @@ class LanguageModel:
     async def close(self) -> None:
         await self._provider.close()
 
-    def _request(self, messages: Sequence[Message], max_tokens: int | None) -> ChatRequest:
+    def _request(
+        self, messages: Sequence[Message], max_tokens: int | None, schema: Schema | None = None
+    ) -> ChatRequest:
         options = self._options
         limits = [limit for limit in (max_tokens, options.max_tokens) if limit]
         return ChatRequest(
-            messages=tuple(replace(message, text=clean_text(message.text)) for message in messages),
+            messages=tuple(map(_clean, messages)),
+            schema=schema,
             max_tokens=min(limits, default=None),
             temperature=options.temperature,
             timeout_seconds=options.timeout_seconds,
@@ -259,6 +262,11 @@ class LanguageModel:
                     error=None if reply is not None else error,
                 )
             )
+
+
+def _clean(message: Message) -> Message:
+    text = clean_text(message.text)
+    return message if text is message.text else replace(message, text=text)
 
 
 def _following(schema: Schema, reply: ChatReply, messages: Sequence[Message]) -> tuple[Mapping[str, Any] | None, str]:
