@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from hindsight_server.domain.remembering import once, remembered
+from hindsight_server.domain.remembering import RememberedOf, once, remembered
 
 
 class Kept(str):
@@ -69,3 +69,23 @@ def test_a_property_is_worked_out_once_for_each_object() -> None:
     assert (short.size, long.size, short.size, long.size) == (1, 2, 1, 2)
     assert asked == ["a", "ab"]
     assert Text.size.__doc__ == "Letters."
+
+
+def test_objects_are_told_apart_by_identity() -> None:
+    asked: list[list[str]] = []
+
+    def size(words: list[str]) -> int:
+        asked.append(words)
+        return len(words)
+
+    sizes, one, same = RememberedOf(size, most=2), ["a"], ["a"]
+    assert [sizes(one), sizes(same), sizes(one), sizes(same)] == [1, 1, 1, 1]
+    assert len(asked) == 2
+    sizes(["b"])
+    assert sizes(one) == 1
+    assert asked[2:] == [["b"], one]
+
+
+def test_an_object_that_has_gone_is_not_taken_for_another() -> None:
+    sizes = RememberedOf(len, most=3)
+    assert [sizes(["a"] * n) for n in range(50)] == list(range(50))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache, wraps
 from typing import Any, Generic, TypeVar, overload
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 
@@ -36,6 +37,36 @@ def remembered(*, most: int, longest: int = 40) -> Callable[[Callable[[str], T]]
         return ask
 
     return decorate
+
+
+class RememberedOf(Generic[A, T]):
+    """Remembers what a function gave for the last few objects, which are told apart by identity.
+
+    For those that have no hash, like schemas, and that are not changed.
+
+    Args:
+        most: objects that are remembered, and kept for it.
+
+    Example:
+        >>> words = RememberedOf(sorted, most=2)
+        >>> asked = ["b", "a"]
+        >>> words(asked) is words(asked)
+        True
+    """
+
+    def __init__(self, function: Callable[[A], T], *, most: int) -> None:
+        self._function = function
+        self._most = most
+        self._known: dict[int, tuple[A, T]] = {}
+
+    def __call__(self, one: A) -> T:
+        known = self._known.get(id(one))
+        if known is None:
+            if len(self._known) >= self._most:
+                self._known.clear()
+            # The object is kept too: its number would go to another one.
+            known = self._known[id(one)] = (one, self._function(one))
+        return known[1]
 
 
 class once(Generic[T]):

@@ -17,6 +17,7 @@ from hindsight_server.adapters.llm.wire import (
     tool_request,
 )
 from hindsight_server.domain.errors import BadModelAnswer
+from hindsight_server.domain.remembering import RememberedOf
 from hindsight_server.ports.llm import ChatReply, ChatRequest, Message, Schema, Tool, ToolRequest, Usage
 
 _CUT = frozenset({"length", "max_tokens", "model_length"})
@@ -40,7 +41,8 @@ def request_body(model: str, request: ChatRequest, manner: Manner) -> dict[str, 
 
 def _ask_for_json(body: dict[str, Any], schema: Schema, way: str) -> None:
     if way == "json_schema":
-        shape = {"name": schema.name, "schema": schema.schema, "strict": is_strict(schema.schema)}
+        strict = is_strict(schema.schema) if schema.from_caller else _is_strict(schema.schema)
+        shape = {"name": schema.name, "schema": schema.schema, "strict": strict}
         body["response_format"] = {"type": "json_schema", "json_schema": shape}
         return
     if way == "json_object":
@@ -67,6 +69,9 @@ def is_strict(schema: Any) -> bool:
     inside += [schema[key] for key in ("items", "anyOf") if key in schema]
     inside += list(as_mapping(schema.get("$defs")).values())
     return not ({"oneOf", "allOf", "not", "patternProperties"} & schema.keys()) and all(map(is_strict, inside))
+
+
+_is_strict = RememberedOf(is_strict, most=16)
 
 
 def _message(message: Message) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.domain.remembering import RememberedOf
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
@@ -94,26 +95,37 @@ class _Spent:
 _SPENT: ContextVar[_Spent] = ContextVar("_SPENT")
 
 
-def errors(schema: Mapping[str, Any], value: Any) -> list[ValidationError]:
+def errors(schema: Mapping[str, Any], value: Any, *, is_own: bool = False) -> list[ValidationError]:
     """Where a value does not follow its schema, as the library tells it.
+
+    Args:
+        is_own: the schema is one of the server's few own ones: what checks by it is kept.
 
     Raises:
         TooLong: the check takes more than it may.
     """
-    from referencing import Registry
-
     began = _SPENT.set(_Spent())
     try:
-        # A registry of its own keeps the library from fetching what a schema refers to.
-        return list(_validator()(dict(schema), registry=Registry()).iter_errors(value))
+        validator = _kept(schema) if is_own else _validator(schema)
+        return list(validator.iter_errors(value))
     except RecursionError:
         raise TooLong from None
     finally:
         _SPENT.reset(began)
 
 
+def _validator(schema: Mapping[str, Any]) -> Draft202012Validator:
+    from referencing import Registry
+
+    # A registry of its own keeps the library from fetching what a schema refers to.
+    return _kind()(dict(schema), registry=Registry())
+
+
+_kept = RememberedOf(_validator, most=16)
+
+
 @cache
-def _validator() -> type[Draft202012Validator]:
+def _kind() -> type[Draft202012Validator]:
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 

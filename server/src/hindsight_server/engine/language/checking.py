@@ -47,17 +47,21 @@ def check_schema(schema: Any, field: str) -> None:
         raise InvalidInput(f"{field} refers to a schema that is not in it.", field=field) from problem
 
 
-def problems(schema: Mapping[str, Any], value: Mapping[str, Any]) -> tuple[str, ...]:
+def problems(schema: Mapping[str, Any], value: Mapping[str, Any], *, is_own: bool = False) -> tuple[str, ...]:
     """What keeps a value from following a schema, the first few; empty when it does.
 
     Each names the place and the rule, and repeats nothing of the value, so that it can be shown and logged.
+
+    Args:
+        is_own: the schema is one of the server's few own ones: what checks by it is kept.
 
     Example:
         >>> problems({"properties": {"n": {"type": "integer"}}, "required": ["n", "m"]}, {"n": "one"})
         ("the object: 'm' is missing", 'n: must be of type integer')
     """
     try:
-        found = sorted(errors(schema, value), key=lambda error: (len(error.absolute_path), str(error.validator)))
+        found = errors(schema, value, is_own=is_own)
+        found.sort(key=lambda error: (len(error.absolute_path), str(error.validator)))
     except TooLong:
         return ("the object: it takes too long to check against a pattern or the references of the schema",)
     except Exception:  # as in `check_schema`; and what arithmetic with numbers of any size raises
@@ -106,6 +110,8 @@ def _place(path: Iterable[str | int]) -> str:
 
 def _pruned(root: Mapping[str, Any], schema: Any, value: Any) -> Any:
     schema = _resolved(root, schema)
+    if not schema:
+        return value
     if isinstance(value, list):
         inside = schema.get("items", {})
         return [_pruned(root, inside, part) for part in value]

@@ -278,7 +278,7 @@ def _following(schema: Schema, reply: ChatReply, messages: Sequence[Message]) ->
             value = _cleaned(accepted, found, messages)
         except RecursionError:  # what reads JSON goes deeper than what looks through it
             return None, wrong or "its objects stand too deep within each other"
-        complaints = problems(accepted, value)
+        complaints = problems(accepted, value, is_own=not schema.from_caller)
         if not complaints:
             return value, ""
         wrong = wrong or "; ".join(complaints)
