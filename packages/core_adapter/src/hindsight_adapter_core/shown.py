@@ -57,13 +57,13 @@ def unsaid(memories: Iterable[RecalledMemory], document_id: str | None, said: It
         said: the conversation's texts. One that holds a memory's words, with or without their speaker, says it; case
             and white space do not count.
     """
-    plain = [text for text in map(_plain, said) if text]
+    spoken = "\n".join(map(_plain, said))  # no plain text holds a line break: what is found lies within one of them
 
     def is_said(memory: RecalledMemory) -> bool:
         if memory.document_id != document_id:
             return False
         whole, words = _plain(memory.text), _plain(_SPEAKER.sub("", memory.text, count=1))
-        return any(whole in text or words in text for text in plain)
+        return whole in spoken or words in spoken
 
     return tuple(memory.text for memory in memories if memory.text.strip() and not is_said(memory))
 

@@ -18,6 +18,7 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from .recent import RecentMap
@@ -57,6 +58,7 @@ _MARKER = re.compile(r"^(?:[-*•]|\d{1,3}[.)])\s+")
 _SPEAKER = re.compile(r"^[\w .-]{1,40}[:：]\s")
 _WORDLESS = re.compile(r"[\W_]+")
 _SHORT = 6  # characters; for scripts that put no space between words
+_REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
 _HEARTBEAT = re.compile(r"^\W*(?:heart[ _-]?beat(?:[ _-]?ok)?|keep[ _-]?alive|ping|no[_-]reply)\W*$", re.IGNORECASE)
 
 
@@ -119,14 +121,21 @@ def strip_injected(text: str, templates: Iterable[str] = ()) -> str:
     """``text`` without fenced memory blocks and without blocks filled from one of the ``templates``."""
     text = _FENCED.sub("", text)
     for template in templates:
-        before, _, after = template.partition(MEMORIES_PLACEHOLDER)
-        # A template of little more than the placeholder would match ordinary text.
-        if len(before.strip()) + len(after.strip()) < 16:
-            continue
-        head = re.escape(before.strip()) if before.strip() else _FIRST_MEMORY
-        tail = re.escape(after.strip()) if after.strip() else _BLOCK_END
-        text = re.sub(head + r".*?" + tail, "", text, flags=re.DOTALL | re.MULTILINE)
+        filled = _filled(template)
+        if filled is not None:
+            text = filled.sub("", text)
     return text.strip()
+
+
+@lru_cache(maxsize=64)
+def _filled(template: str) -> re.Pattern[str] | None:
+    """What a block filled from the template looks like; ``None`` for a template that ordinary text would match."""
+    before, _, after = template.partition(MEMORIES_PLACEHOLDER)
+    if len(before.strip()) + len(after.strip()) < 16:  # little more than the placeholder
+        return None
+    head = re.escape(before.strip()) if before.strip() else _FIRST_MEMORY
+    tail = re.escape(after.strip()) if after.strip() else _BLOCK_END
+    return re.compile(head + r".*?" + tail, re.DOTALL | re.MULTILINE)
 
 
 def strip_quoted(text: str, memories: Iterable[str]) -> str:
@@ -163,7 +172,7 @@ def clean_turn(turn: Turn, templates: Iterable[str] = (), *, recalled: Iterable[
     elif _HEARTBEAT.match(text):
         return None
     else:
-        text = re.sub(r"<system-reminder>.*?(?:</system-reminder>|\Z)", "", text, flags=re.DOTALL).strip()
+        text = _REMINDER.sub("", text).strip()
     return replace(turn, text=text) if text else None
 
 
