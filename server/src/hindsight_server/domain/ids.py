@@ -11,6 +11,8 @@ from hindsight_server.domain.errors import NotFound
 
 _VERSION_7 = 0x7 << 76 | 0b10 << 62
 _RANDOM_BITS = (1 << 80) - 1 & ~(0xF << 76 | 0b11 << 62)
+_AT_ONCE = 256
+_drawn: list[int] = []
 
 
 def new_id() -> str:
@@ -19,9 +21,24 @@ def new_id() -> str:
     Ids that are made together sort together, so that a store's indexes grow at one end. With wholly random ones, each
     retained item changes pages all over the file: twice as many, in a bank of a few thousand facts.
     """
-    random = int.from_bytes(os.urandom(10)) & _RANDOM_BITS
-    digits = f"{(time.time_ns() // 1_000_000) << 80 | random | _VERSION_7:032x}"
+    digits = f"{(time.time_ns() // 1_000_000) << 80 | _random() | _VERSION_7:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def _random() -> int:
+    """Random bits for an id. The system is asked for those of many at once: with each call a thread gives way to the
+    others, and waits for its turn."""
+    try:
+        return _drawn.pop()
+    except IndexError:
+        drawn = os.urandom(10 * _AT_ONCE)
+        first, *others = (int.from_bytes(drawn[at : at + 10]) & _RANDOM_BITS for at in range(0, len(drawn), 10))
+        _drawn.extend(others)
+        return first
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_drawn.clear)  # else both processes would make the same ids
 
 
 def content_hash(text: str) -> str:
