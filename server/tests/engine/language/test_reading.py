@@ -8,7 +8,13 @@ import pytest
 
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.engine.language.checking import check_schema, problems, pruned
-from hindsight_server.engine.language.reading import json_objects, tool_requests_in, without_reasoning
+from hindsight_server.engine.language.reading import (
+    has_reasoning,
+    json_objects,
+    tool_requests_in,
+    without_reasoning,
+    without_reasoning_inside,
+)
 
 OSLO = {"city": "Oslo"}
 
@@ -40,6 +46,14 @@ OSLO = {"city": "Oslo"}
 )
 def test_case_a34_no_form_of_reasoning_is_kept(text: str) -> None:
     assert without_reasoning(text) == "Oslo."
+
+
+@pytest.mark.parametrize(
+    "text", ["<think>Rome?", "Rome?</think>Oslo.", "[THINK]Rome?", "Rome?[/think]", "◁think▷Rome?", "Rome?◁/think▷"]
+)
+def test_case_a34_no_form_of_reasoning_is_kept_within_values(text: str) -> None:
+    assert has_reasoning(text)
+    assert without_reasoning_inside({"a": [text, "3"]}) == {"a": [without_reasoning(text), "3"]}
 
 
 def test_a_text_that_speaks_of_thinking_is_left_alone() -> None:

@@ -212,6 +212,8 @@ class LanguageModel:
         return reply
 
     async def _ask(self, request: ChatRequest, about: CallAbout) -> ChatReply:
+        if about.within_seconds is None:
+            return await self._tries(request, about)
         try:
             async with asyncio.timeout(about.within_seconds):
                 return await self._tries(request, about)

@@ -47,7 +47,8 @@ def without_reasoning(text: str) -> str:
 
 def has_reasoning(text: str) -> bool:
     """Whether a text holds a reasoning tag."""
-    return bool(_REASONING.search(text) or _ENDED_REASONING.search(text))
+    may = "<" in text or "[" in text or "◁" in text  # one of these begins each tag; looking for them is quicker
+    return may and bool(_REASONING.search(text) or _ENDED_REASONING.search(text))
 
 
 def json_objects(text: str) -> Iterator[Mapping[str, Any]]:
@@ -147,7 +148,7 @@ def _value_at(text: str, position: int) -> tuple[Any, int | None]:
     """The value that begins there and where it ends; no end when there is none that can be stored."""
     try:
         value, end = _decoder.raw_decode(text, position)
-        json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate fits no UTF-8 text
+        _encoder.encode(value).encode()  # a lone surrogate fits no UTF-8 text
     except (ValueError, RecursionError):
         return None, None
     return value, end
@@ -188,4 +189,5 @@ def _finite(text: str) -> float:
     return number
 
 
+_encoder = json.JSONEncoder(ensure_ascii=False)
 _decoder = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite)
