@@ -6,6 +6,7 @@ This is no grammar. Where a text can be meant in two ways, what it says counts a
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
@@ -13,7 +14,7 @@ from hindsight_server.domain.grounding import fold
 from hindsight_server.domain.remembering import once, remembered
 
 _WORD = r"[^\W_]+(?:['’.&/-][^\W_]+)*"
-_PIECES = re.compile(rf"(?P<word>{_WORD})|(?P<end>[.!?…]+)|(?P<pause>[,;:()—–|]|\s-\s|\n)")
+_PIECES = re.compile(rf"({_WORD})|([.!?…]+)|([,;:()—–|]|\s-\s|\n)")  # words, ends of sentences, pauses
 _ABBREVIATIONS = frozenset(
     ["dr", "mr", "mrs", "ms", "prof", "st", "vs", "approx", "jr", "sr", "no", "etc", "e.g", "i.e"]
 )
@@ -63,6 +64,7 @@ _NOT_DENIED_TEXT = "only just merely simply until all every always necessarily t
 _NOT_DENIED = frozenset(_NOT_DENIED_TEXT.split())
 _NOT_NO_TEXT = "matter doubt wonder problem less sooner idea more worries"
 _NOT_NO = frozenset(_NOT_NO_TEXT.split())
+_PASSIVE = frozenset(["was", "were", "been", "is", "are", "be", "being", "got", "gets"])
 _STANDS_FOR_TEXT = "it he she they him her them his its that one ones"
 _STANDS_FOR = frozenset(_STANDS_FOR_TEXT.split())
 _DENIALS_TEXT = "not never no nobody nothing none neither nor without hardly"
@@ -311,19 +313,31 @@ def sentences(text: str) -> list[list[Clause]]:
     """The sentences of a text, as their clauses."""
     made: list[list[Clause]] = []
     sentence, last = _Sentence(), ""
-    for match in _PIECES.finditer(text):
-        kind, piece = match.lastgroup, match[0]
-        if kind == "word":
-            for word in _words(piece):
+    for token, end, pause in _PIECES.findall(text):
+        if token:
+            for word in _words(token):
                 sentence.add(word)
-            last = piece
-        elif kind == "pause" and piece != "\n":
+            last = token
+        elif pause and pause != "\n":
             sentence.pause()
-        elif piece != "." or not _is_short(last):
-            made.append(sentence.ended(is_question="?" in piece))
+        elif end != "." or not _is_short(last):
+            made.append(sentence.ended(is_question="?" in end))
             sentence = _Sentence()
     made.append(sentence.ended(is_question=False))
     return [one for one in made if one]
+
+
+def is_passive(words: Sequence[Word], at: int) -> bool:
+    """Whether a verb is told of whom it was done to: "was sold", "sold by"."""
+    if any(word.folded in _PASSIVE for word in words[max(0, at - 3) : at]):
+        return not words[at].folded.endswith("ing")
+    return any(word.folded == "by" for word in words[at + 1 :])
+
+
+@remembered(most=1024)
+def content(name: str) -> frozenset[str]:
+    """The lemmas of a name that carry meaning."""
+    return frozenset([word for clause in clauses(name) for word in clause.content])
 
 
 def _is_short(word: str) -> bool:

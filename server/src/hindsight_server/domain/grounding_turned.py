@@ -13,25 +13,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hindsight_server.domain.grounding import fold
-from hindsight_server.domain.grounding_clauses import Clause, Stand, Word, clauses, lemma, lemmas, sentences
+from hindsight_server.domain.grounding_clauses import Clause, Stand, Word, content, is_passive, lemma, lemmas, sentences
 from hindsight_server.domain.grounding_han import HanLine, is_turned_in_han
 from hindsight_server.domain.remembering import once
 
 _HAN = re.compile("[\u3400-\u9fff]")
 _KIN = lemmas("mother father brother sister wife husband son daughter uncle aunt cousin grandma grandpa boss manager")
+_CALLED = _KIN | lemmas("user assistant")
 _OPPOSITES_TEXT = (
     "love hate, like hate, like dislike, love dislike, enjoy hate, enjoy dislike, "
     "approve reject, accept reject, accept decline, allow forbid"
 )
 _PAIRS = [(lemma(one), lemma(other)) for one, other in (pair.split() for pair in _OPPOSITES_TEXT.split(","))]
 _OPPOSITES = (*_PAIRS, *((other, one) for one, other in _PAIRS))
+_OPPOSED = frozenset(word for word, _ in _OPPOSITES)
 _MUTUAL = lemmas("meet marry date divorce talk speak chat play work live fight argue agree quarrel split share say")
 _NO_OBJECT_AFTER_TEXT = "of in on at by from with about like as than after before near and or"
 _NO_OBJECT_AFTER = frozenset(_NO_OBJECT_AFTER_TEXT.split())
 _DETERMINERS_TEXT = "a an the some any no my your his her its our their this that these those each every"
 _DETERMINERS = frozenset(_DETERMINERS_TEXT.split())
 _OWN = frozenset(["i", "me", "my", "mine", "we", "us", "our"])
-_PASSIVE = frozenset(["was", "were", "been", "is", "are", "be", "being", "got", "gets"])
 _TELLING = lemmas("ask wonder want offer suggest advise recommend invite thank curious surprise know")
 
 
@@ -117,8 +118,9 @@ class Told:
                     and not self._is_said_elsewhere(fact, clause, word, line)
                 ):
                     return True
-        opposites = (pair for pair in _OPPOSITES if pair[0] in fact.content)
-        return any(self._is_opposite(fact, word, against, line) for word, against in opposites)
+        return not fact.content.isdisjoint(_OPPOSED) and any(
+            self._is_opposite(fact, word, against, line) for word, against in _OPPOSITES
+        )
 
     def _is_opposite(self, fact: Clause, word: str, against: str, line: Said) -> bool:
         return fact.stand(word) is Stand.SAID and any(
@@ -220,13 +222,15 @@ class Told:
 
     def _is_exchanged(self, fact: Clause, seat: int) -> bool:
         line = self.lines[seat]
+        if not any(word.is_capital or word.lemma in _CALLED for word in fact.words):
+            return False  # it names nobody
         for at, verb in enumerate(fact.words):
             if verb.is_function or verb.is_capital or verb.lemma in _KIN:
                 continue
             if verb.lemma in _MUTUAL:
                 return False
             subject = self._subject(fact.words, at, None)
-            if subject is None or _is_passive(fact.words, at):
+            if subject is None or is_passive(fact.words, at):
                 continue
             object_ = self._object(fact.words, at, None)
             places = _nearest(fact, line, verb.lemma)
@@ -245,7 +249,7 @@ class Told:
         """Whether a clause has the people of a statement the other way round."""
         speaker = _person(line.speaker or "")
         doer, before = self._subject(words, at, line.speaker), self._named(words[:at], line.speaker)
-        if _is_passive(words, at) or subject in before or (doer is None and _is_subject(words, at)):
+        if is_passive(words, at) or subject in before or (doer is None and _is_subject(words, at)):
             return False
         if subject in self._objects(words, at, line.speaker) or (object_ is not None and doer == object_):
             return True
@@ -282,12 +286,12 @@ class Told:
         found = set()
         for place in range(at + 1, len(words)):
             who = self._who(words[place], speaker, as_object=True)
-            lead = place
-            while lead > at + 1 and (
-                words[lead - 1].is_capital or words[lead - 1].folded in ("the", "his", "her", "my")
-            ):
-                lead -= 1
-            if who is not None and words[lead - 1].folded not in _NO_OBJECT_AFTER:
+            if who is None:
+                continue
+            before = place - 1
+            while before > at and (words[before].is_capital or words[before].folded in ("the", "his", "her", "my")):
+                before -= 1
+            if words[before].folded not in _NO_OBJECT_AFTER:
                 found.add(who)
         return found
 
@@ -315,7 +319,7 @@ class Told:
 
     @once
     def _people(self) -> frozenset[str]:
-        return frozenset(word for speaker in self._speakers for one in clauses(speaker) for word in one.content)
+        return frozenset().union(*map(content, self._speakers))
 
 
 def _is_of_what_follows(words: frozenset[str], clause: Clause, line: Said) -> bool:
@@ -391,10 +395,3 @@ def _back(words: Sequence[Word], at: int) -> int:
 def _is_subject(words: Sequence[Word], at: int) -> bool:
     """Whether a verb is what another one is said of: "losing the job gave me time"."""
     return words[at].folded.endswith("ing") and (at == 0 or words[at - 1].folded in ("so", "and", "but", "because"))
-
-
-def _is_passive(words: Sequence[Word], at: int) -> bool:
-    verb, before = words[at], [word.folded for word in words[max(0, at - 3) : at]]
-    if not _PASSIVE.isdisjoint(before):
-        return not verb.folded.endswith("ing")
-    return any(word.folded == "by" for word in words[at + 1 :])
