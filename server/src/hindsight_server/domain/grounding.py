@@ -333,8 +333,13 @@ def _grouped(run: str, held: Sequence[bool]) -> Iterable[tuple[bool, list[str]]]
 _SUBJECT = re.compile(rf"(?:[A-Z\u00c0-\u00de]{_LETTER}*[.'’-]*\s*)+")
 
 
-def _capitals(text: str) -> Iterable[tuple[str, int]]:
+@remembered(most=64, longest=400)
+def _capitals(text: str) -> tuple[tuple[str, int], ...]:
     """The tokens that are written like names or codes, and where each begins."""
+    return tuple(_find_capitals(text))
+
+
+def _find_capitals(text: str) -> Iterator[tuple[str, int]]:
     for match in _TOKEN.finditer(text):
         token = match[0]
         if token.isalpha() and token.islower():

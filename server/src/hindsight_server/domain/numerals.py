@@ -25,20 +25,21 @@ NUMBER_WORDS = frozenset([*_WORDS, *_ORDINALS, *_SCALES, "dozen"])
 """English words that are numbers."""
 
 _LETTERS = re.compile("[a-z]+")
-_DIGIT = re.compile(r"\d")
 _FIRST = "".join(sorted({word[0] for word in NUMBER_WORDS}))
 _WORD = "|".join((*_WORDS, *_ORDINALS))
 _ROUND = "|".join(_SCALES)
 _SCALE = f"{_ROUND}|dozen"
 # No number is longer than these bounds; what is counted without end would take minutes and overflow.
 _SPELT = re.compile(rf"\b(?=[{_FIRST}])(?:{_WORD}|{_SCALE})(?:(?:[ -]|[ ]and[ ])(?:{_WORD}|{_SCALE})){{0,40}}\b", re.I)
+# A pattern that begins with a digit finds one quickest; what may not stand before it is looked for behind it.
 _DIGITS = re.compile(
-    r"(?<![\d.])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+    r"(\d(?<![\d.]\d)(?:\d{0,2}(?:,\d{3})+(?:\.\d+)?|\d*(?:\.\d+)?))"
     rf"(?:(?P<short>[kKmM](?![\w])|[wW](?=[^\w]|$))|[ ]?(?P<scale>(?:{'|'.join(_SCALES)})\b|[百千万亿]{{1,8}}))?",
     re.I,
 )
 _CLOCK = re.compile(
-    r"(?<![\d:.])(?P<hour>[01]?\d|2[0-3])(?:[:：](?P<minute>[0-5]\d)(?::[0-5]\d)?(?:[ ]?(?P<half>[ap])\.?m\b\.?)?"
+    r"(?P<hour>\d(?<![\d:.]\d)(?:(?<=[01])\d|(?<=2)[0-3])?)"
+    r"(?:[:：](?P<minute>[0-5]\d)(?::[0-5]\d)?(?:[ ]?(?P<half>[ap])\.?m\b\.?)?"
     r"|[ ]?(?P<only>[ap])\.?m\b\.?)",
     re.I,
 )
@@ -81,16 +82,15 @@ def find_numbers(text: str) -> list[Number]:
         >>> [number.value for number in find_numbers("twenty-five kids, 1,200 pages, 三百二十元, 3 pm")]
         ['25', '1200', '320', '15:00']
     """
-    first = _DIGIT.search(text)
-    found: list[Number] = []
-    clocks = list(_clocks(text, first.start())) if first is not None else []
-    others = list(_digits(text, first.start())) if first is not None else []
+    clocks = list(_clocks(text))
+    others = list(_digits(text))
     if _may_be_spelt(text):
         others += _spelt(text)
     if not text.isascii():
         others += _han(text)
     if not clocks and not others:
         return []
+    found: list[Number] = []
     taken = bytearray(len(text))  # by character: a text may hold a hundred thousand numbers
     for number in clocks:
         taken[number.start : number.end] = b"\1" * (number.end - number.start)
@@ -115,8 +115,8 @@ def _may_be_spelt(text: str) -> bool:
     return not text.isascii() or not NUMBER_WORDS.isdisjoint(_LETTERS.findall(text.lower()))
 
 
-def _clocks(text: str, start: int) -> Iterator[Number]:
-    for match in _CLOCK.finditer(text, start):
+def _clocks(text: str) -> Iterator[Number]:
+    for match in _CLOCK.finditer(text):
         hour, half = int(match["hour"]), (match["half"] or match["only"] or "").lower()
         if half and hour > 12:
             continue
@@ -127,8 +127,8 @@ def _clocks(text: str, start: int) -> Iterator[Number]:
         yield Number(*match.span(), f"{hour:02d}:{match['minute'] or '00'}", is_half_told=bool(half))
 
 
-def _digits(text: str, start: int) -> Iterator[Number]:
-    for match in _DIGITS.finditer(text, start):
+def _digits(text: str) -> Iterator[Number]:
+    for match in _DIGITS.finditer(text):
         value = Decimal(match[1].replace(",", ""))
         if match["short"]:
             value *= _SHORT[match["short"].lower()]
