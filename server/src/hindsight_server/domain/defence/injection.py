@@ -123,6 +123,7 @@ def _compiled(rules: tuple[tuple[tuple[str, ...], str], ...], before: str = "") 
 
 _ORDERS = (*_compiled(_ENGLISH, r"\b"), *_compiled(_CHINESE))
 _HEADINGS = _compiled(_FORGED)
+_WORDS = tuple({word: None for words, _ in (*_ORDERS, *_HEADINGS) for word in words})
 
 
 def find_injections(text: str) -> list[Finding]:
@@ -136,6 +137,8 @@ def find_injections(text: str) -> list[Finding]:
     """
     text = narrowed(text)
     lowered = text.lower()
+    if not any(map(lowered.__contains__, _WORDS)):
+        return []
     found = [match for match in _matches(_ORDERS, text, lowered) if _leads(text, match.start())]
     found += _matches(_HEADINGS, text, lowered)
     return merged(Finding(LABEL, match.start(), match.end(), _SEVERITY) for match in found)

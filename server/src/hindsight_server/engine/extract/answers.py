@@ -142,6 +142,8 @@ def _fact(number: int, given: Any) -> ModelFact | None:
 
 
 def _text(value: Any) -> str:
+    if not value:
+        return ""
     if isinstance(value, list):
         value = ", ".join(part for part in value if isinstance(part, str))
     if not isinstance(value, str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 
 from hindsight_server.domain.labels import Label, read_labels
 from hindsight_server.domain.model import RetainItem
@@ -42,6 +43,7 @@ def question_id(asked: Sequence[Message]) -> str:
     return told.hexdigest()[:40]
 
 
+@lru_cache(maxsize=16)
 def _system(options: ExtractionOptions) -> str:
     labels = _labels(read_labels(options.labels))
     if options.mode == "verbatim":

@@ -59,7 +59,7 @@ def gives_orders(text: str) -> bool:
         return True
     if text.isascii():
         lowered = text.lower()
-        if not any(word in lowered for word in _WORDS):
+        if not any(map(lowered.__contains__, _WORDS)):
             return False
     unquoted = _QUOTED.sub('""', text)
     return any(order.search(unquoted) for order in _ORDERS)
