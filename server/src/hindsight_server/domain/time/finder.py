@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
+from itertools import islice
 
 from hindsight_server.domain.model import Interval
 from hindsight_server.domain.time import joining, numeric
@@ -21,7 +22,6 @@ from hindsight_server.domain.time.surroundings import Found
 
 _ANY_WORD = re.compile(r"[^\W\d_]+\d?")
 _SPOT = re.compile(r"([^\W\d_]+\d?)|\d+")
-_DIGIT = re.compile(r"\d")
 _SENTENCE_END = re.compile(r"[.!?;]\s|[。！？；\n]")
 _DIGITS = "#"  # stands for digits among the words of a text
 _DATE_SIGNS = frozenset("-/.– ")
@@ -69,7 +69,7 @@ def find_times(text: str, anchor: datetime) -> list[TimeMention]:
     spots = [word.lower() or _DIGITS for word in _SPOT.findall(text)]
     words = set(spots) if text.isascii() else _words(lowered)
     grammar = grammar_of(words, text)
-    matches = _matches(grammar, text, words, spots)
+    matches = _matches(grammar, text, spots)
     if not matches:
         return []
     context, said = grammar.context, _Said(grammar.context, text, lowered, anchor)
@@ -151,15 +151,13 @@ def _apart(found: list[Found]) -> list[Found]:
     return apart
 
 
-def _matches(grammar: Grammar, text: str, words: set[str], spots: Sequence[str]) -> list[tuple[Rule, re.Match[str]]]:
+def _matches(grammar: Grammar, text: str, spots: Sequence[str]) -> list[tuple[Rule, re.Match[str]]]:
     """All matches of all rules; a text without time words costs two quick scans.
 
     A text is not searched with every pattern, which would cost more than all else that is done with it: where a trigger
     stands, its rules are tried there and at the few words before it.
     """
-    matches: list[tuple[Rule, re.Match[str]]] = []
-    if not words.isdisjoint(grammar.on) or _DIGIT.search(text):
-        matches = _at_words(grammar, text, spots)
+    matches = _at_words(grammar, text, spots)
     if not text.isascii():
         characters = grammar.characters.intersection(text)
         for rule in grammar.spaceless if characters else ():
@@ -175,7 +173,7 @@ def _at_words(grammar: Grammar, text: str, spots: Sequence[str]) -> list[tuple[R
     if not places:
         return []
     matches: list[tuple[Rule, re.Match[str]]] = []
-    spans = [spot.span() for spot in _SPOT.finditer(text)]
+    spans = [spot.span() for spot in islice(_SPOT.finditer(text), places[-1] + 1)]
     untried = [0] * grammar.size  # for each rule the first word at which it was not tried
     free = [0] * grammar.size  # for each rule where its last match ends
     in_date = 0  # where the last date in digits ends

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -47,21 +47,21 @@ class Grammar:
         return (self.on.get(f"{name}-", []) if in_date else []) + self.on.get(name, [])
 
 
-def grammar_of(words: Iterable[str] | frozenset[str], text: str) -> Grammar:
+def grammar_of(words: Set[str], text: str) -> Grammar:
     """The grammar of a text: English with Chinese, unless its words or letters tell of another language."""
-    return _grammar(*_languages(frozenset(words), text))
+    return _grammar(*_languages(words, text))
 
 
-def _languages(words: frozenset[str], text: str) -> tuple[str, ...]:
+def _languages(words: Set[str], text: str) -> tuple[str, ...]:
     if is_japanese(text):
         return ("ja",)
     hints = _hints()
-    if words.isdisjoint(hints.foreign):
+    if hints.foreign.isdisjoint(words):
         return ("en", "zh")
     counts = {code: len(words & known) for code, known in hints.words.items()}
     english = counts.pop("en")
     best = max(counts, key=counts.__getitem__)
-    is_sure = counts[best] > 1 or not words.isdisjoint(hints.strong[best])
+    is_sure = counts[best] > 1 or not hints.strong[best].isdisjoint(words)
     return (best,) if is_sure and counts[best] > english else ("en", "zh")
 
 
