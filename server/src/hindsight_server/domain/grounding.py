@@ -307,7 +307,7 @@ def content_words(text: str) -> frozenset[str]:
         for token in _TOKEN.findall(folded)
         if token not in _NO_CONTENT and not token.isdigit() and len(token) > 1
     }
-    for run in _CJK_RUN.findall(folded):
+    for run in _CJK_RUN.findall(folded) if not folded.isascii() else ():
         words |= {run[at : at + 2] for at in range(len(run) - 1) if not _HAN_STOP.issuperset(run[at : at + 2])}
     return frozenset(words)
 
@@ -367,10 +367,12 @@ def _is_quantity(token: str) -> bool:
     return _QUANTITY.fullmatch(token) is not None or bool(_CJK.search(token))
 
 
+_NAME_SIGN = re.compile("[A-Za-z_-]")
+
+
 def _is_part_of_name(text: str, start: int, end: int) -> bool:
     """Whether a number stands in a code such as GPT-4 or v2.0."""
-    before, after = text[start - 1 : start], text[end : end + 1]
-    return bool(re.match(r"[A-Za-z_-]", before)) or bool(re.match(r"[A-Za-z_-]", after))
+    return any(_NAME_SIGN.match(sign) for sign in (text[start - 1 : start], text[end : end + 1]))
 
 
 @lru_cache(maxsize=1)

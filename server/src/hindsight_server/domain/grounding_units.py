@@ -73,8 +73,9 @@ _LATE = re.compile(
     re.I,
 )
 _EARLY_HOURS = range(1, 7)  # of a clock: "at 3:30" is mostly meant of the afternoon
+# A pattern that begins with the letter finds one quickest; what may not stand before it is looked for behind it.
 _SINGLE = re.compile(
-    r"(?<!what )\ban? (?:whole |full |good )?(hour|day|week|fortnight|month|year|decade|century)\b", re.I
+    r"[Aa](?<!\w[Aa])(?i:(?<!what a)n? (?:whole |full |good )?(hour|day|week|fortnight|month|year|decade|century)\b)"
 )
 _ALSO = {
     "year": ("annual", "annum"),
