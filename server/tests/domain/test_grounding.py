@@ -42,6 +42,25 @@ def test_a_name_that_stands_nowhere_is_found(text: str, name: str) -> None:
     assert _EVIDENCE.missing_name(text) == name
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Slowly we ate soup.", None),
+        ("We ate. Slowly, soup.", None),
+        ("We ate - Slowly, soup.", None),
+        ("We ate\n   Slowly, soup.", None),
+        ("We ate: 'Slowly, soup.'", None),
+        ("We ate “Slowly, soup.”", None),
+        ("We ate Slowly, soup.", "Slowly"),
+        ("We ate -Slowly, soup.", "Slowly"),
+        ("We ate 'Slowly, soup.'", "Slowly"),
+    ],
+)
+def test_a_capital_makes_an_ordinary_word_a_name_unless_it_begins_something(text: str, name: str | None) -> None:
+    evidence = Evidence(words=["we ate soup"], ordinary=lambda word: word == "slowly")
+    assert evidence.missing_name(text) == name
+
+
 def test_listed_names_are_looked_for_in_any_case_and_script() -> None:
     assert _EVIDENCE.missing_name("ann met bob", ["bob", "ann", "somebody else"]) == "bob"
     assert _EVIDENCE.missing_name("张伟和李雷见面", ["张伟", "李雷"]) == "李雷"

@@ -22,6 +22,8 @@ from hindsight_server.domain.numerals import find_numbers, readings
         ("周五，三月", []),
         ("周五次", ["5"]),
         ("no number here", []),
+        ("v1.2.3, 007 and room 12a", ["1.2", "7", "12"]),
+        ("24:10, 23:59:59, 19:75, x:30 and 9:5", ["24", "10", "23:59", "19", "75", "30", "9", "5"]),
     ],
 )
 def test_numbers_have_one_value_however_they_are_written(text: str, values: list[str]) -> None:
