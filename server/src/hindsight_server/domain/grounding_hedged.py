@@ -175,6 +175,9 @@ def _is_firm(fact: Clause, verb: Word, sure: Sure) -> bool:
         return False
     if last is not None and last.folded == "to":
         return sure is Sure.DOUBTED and len(before) > 1 and before[-2].lemma in _FIRM
+    is_form = verb.folded.endswith(("ing", "s")) or fact.is_past(verb.lemma)
+    if last is not None and len(before) == 1 and last.folded in ("and", "or") and not is_form:
+        return False  # "he left to dance and make it his job"
     is_being = any(word.folded in _BE for word in before[-3:])
     if verb.folded.endswith("ing"):
         begun = any(word.lemma in _BEGUN for word in before[-2:])

@@ -17,7 +17,7 @@ from hindsight_server.domain.grounding_clauses import Clause, Word, lemmas
 _SIGNS_TEXT = """
 might may could would should shall will 'll ’ll 'd ’d perhaps possib probab presum suppos alleg apparent report likely
 hope hoping wish plan want wanna gonna gotta going_to inten aim mean dream goal about_to ought_to must need_to needs_to
-have_to has_to got_to think thought guess believe suspect assume imagine reckon figure consider idea option lean close
+have_to has_to think thought guess believe suspect assume imagine reckon figure consider idea option lean close
 tempt sure certain doubt _if_ whether unless almost nearly hear rumo word say said claim look interest feel expect keen
 eager
 """
@@ -26,7 +26,7 @@ _SHORT = re.compile(
     r"['’](?:ll\b|d(?=\s+(?:\w+ly\s+)?(?:like|love|prefer|rather|hate|want|consider)\b))|\b(?:gonna|wanna|gotta)\b",
     re.IGNORECASE,
 )
-_LONG = {"ll": " will", "d": " would", "gonna": "going to", "wanna": "want to", "gotta": "got to"}
+_LONG = {"ll": " will", "d": " would", "gonna": "going to", "wanna": "want to", "gotta": "have to"}
 
 _BETWEEN = r"(?:(?:\w+ly|just|also|even|still|then|not|soon|well|as|someday|have|has|be|been) )*"
 _PLANS = (
@@ -174,7 +174,7 @@ _RULES = (
         Sure.TO_COME,
         "verb",
         re.compile(
-            rf"\b(?:will|shall|should|must|(?:going|need|needs|have|has|got|ought|about|like|likely) to) {_BETWEEN}"
+            rf"\b(?:will|shall|should|must|(?:going|need|needs|have|has|ought|about|like|likely) to) {_BETWEEN}"
         ),
         _is_affirmed,
     ),
@@ -206,8 +206,8 @@ _RULES = (
         Sure.DOUBTED,
         "view",
         re.compile(
-            rf"{_OWN_VIEW}heard (?!from |about |of )|^(?:someone|somebody|people|they) (?:say|said|claim) |"
-            r"^(?:rumou?r|word) has it "
+            rf"{_OWN_VIEW}heard (?!(?:from|about|of|some|a|an|any|no|many|such|it|this|these|those|what|how|so) )|"
+            r"^(?:someone|somebody|people|they) (?:say|said|claim) |^(?:rumou?r|word) has it "
         ),
         _is_of_others,
     ),

@@ -10,6 +10,7 @@ from datetime import UTC
 
 from hindsight_server.domain.attachments import says_nothing
 from hindsight_server.domain.grounding import Evidence, Ordinary, content_words, fold, has_content
+from hindsight_server.domain.grounding_hedged import Hedged
 from hindsight_server.domain.grounding_times import (
     as_claimed,
     claimed,
@@ -154,6 +155,10 @@ class PassageCheck:
         return Told(said, self._source.speakers)
 
     @once
+    def _hedged(self) -> Hedged:
+        return Hedged(self._told_lines.lines, self._source.speakers)
+
+    @once
     def _line_words(self) -> list[frozenset[str]]:
         return [content_words(line.text) for line in self._passage.lines]
 
@@ -207,11 +212,16 @@ class PassageCheck:
         return missing
 
     def _turned(self, fact: ModelFact, at: int) -> str | None:
-        """Whether a fact has it from the wrong speaker, or says the opposite of its line."""
+        """Whether a fact has it from the wrong speaker, says the opposite of its line, or is surer than it."""
         said = Said(fact.what)
         if self._has_wrong_speaker(fact, said, at) or self._told_lines.is_asked(said, at):
             return "speaker"
-        return "turned" if self._told_lines.is_turned(said, at) else None
+        return self._twisted(said, at)
+
+    def _twisted(self, said: Said, at: int) -> str | None:
+        if self._told_lines.is_turned(said, at):
+            return "turned"
+        return "hedged" if self._hedged.is_firmer(said, at) else None
 
     def _has_wrong_speaker(self, fact: ModelFact, statement: Said, at: int) -> bool:
         """Whether a fact tells of one speaker what another said of himself."""
@@ -249,8 +259,8 @@ class PassageCheck:
             if not part:
                 continue
             problem = self._problem(part, at, (), checked, optional=name == "when")
-            if problem is None and name == "why" and self._told_lines.is_turned(Said(part), at):
-                problem = "turned"
+            if problem is None and name == "why":
+                problem = self._twisted(Said(part), at)
             relative = name == "when" and any(one.is_relative for one in self._times(part, at))
             if problem is not None:
                 checked.dropped.append(Dropped(f"part_{problem}", part))

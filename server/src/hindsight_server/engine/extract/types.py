@@ -15,8 +15,8 @@ class Dropped:
     """A fact of the model, or a part of one, that was not kept.
 
     Args:
-        reason: ``name``, ``number``, ``date``, ``words``, ``speaker``, ``turned``, ``orders``, ``empty``, ``repeated``
-            or ``too_many``; with ``part_`` before it when only a part of the fact was left out.
+        reason: ``name``, ``number``, ``date``, ``words``, ``speaker``, ``turned``, ``hedged``, ``orders``, ``empty``,
+            ``repeated`` or ``too_many``; with ``part_`` before it when only a part of the fact was left out.
         text: what the model wrote.
     """
 
