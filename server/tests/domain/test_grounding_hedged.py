@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hindsight_server.domain.grounding_hedged import Hedged
+from hindsight_server.domain.grounding_hedged import Hedged, is_firmer_than_all
 from hindsight_server.domain.grounding_turned import Said
 
 FIRMER = [
@@ -214,3 +214,10 @@ def test_who_is_spoken_to_may_have_answered(asked: str, told: str) -> None:
     alone, answered = [Said(asked, "Ann")], [Said(asked, "Ann"), Said(told, "Bo")]
     assert Hedged(alone, ["Ann", "Bo", "小白"]).is_firmer(Said(fact), 0)
     assert not Hedged(answered, ["Ann", "Bo", "小白"]).is_firmer(Said(fact), 0)
+
+
+def test_one_source_without_a_hedge_is_enough() -> None:
+    plan, visit = Said("Ann plans to visit Lima in June."), Said("Ann came back from Lima.")
+    assert is_firmer_than_all("Ann visited Lima in June.", [plan, Said("Ann might visit Lima in June.")])
+    assert not is_firmer_than_all("Ann visited Lima in June.", [plan, visit])
+    assert not is_firmer_than_all("Ann visited Lima in June.", [])

@@ -151,6 +151,20 @@ class Hedged:
         return False
 
 
+def is_firmer_than_all(text: str, sources: Sequence[Said], speakers: Sequence[str] = ()) -> bool:
+    """Whether a statement tells as a fact what each of its sources only plans or supposes.
+
+    Example:
+        >>> plan = Said("Ann may sell the boat.")
+        >>> is_firmer_than_all("Ann sold the boat.", [plan, Said("Ann wants to sell the boat.")])
+        True
+        >>> is_firmer_than_all("Ann sold the boat.", [plan, Said("Bob bought the boat.")])
+        False
+    """
+    hedged, statement = Hedged(sources, speakers), Said(text)
+    return bool(sources) and all(hedged.is_firmer(statement, seat) for seat in range(len(sources)))
+
+
 def _takes_up(clause: Clause, content: frozenset[str]) -> bool:
     """Whether a clause leaves out what the one before named: "I was to come at 8, and came at 9"."""
     return leans(clause) or (clause.opener in ("and", "but") and clause.content <= content)

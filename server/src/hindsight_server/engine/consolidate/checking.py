@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from hindsight_server.domain.grounding import Evidence, Ordinary
+from hindsight_server.domain.grounding_hedged import is_firmer_than_all
 from hindsight_server.domain.grounding_opposed import is_only_asked, is_opposed
 from hindsight_server.domain.grounding_turned import Said
 from hindsight_server.domain.model import Fact
@@ -194,12 +195,15 @@ def not_proved(text: str, facts: Sequence[Fact], ordinary: Ordinary = no_ordinar
 
 
 def _why_turned(text: str, facts: Sequence[Fact]) -> str | None:
-    """How a text turns its facts around: it tells what they only ask, or the opposite of what they say."""
+    """How a text turns its facts around: it tells what they only ask or plan, or the opposite of what they say."""
     sources = [_said(fact) for fact in facts]
     if is_only_asked(text, sources):
         return "it tells what its fact only asks"
-    if is_opposed(text, sources, tuple({fact.speaker: None for fact in facts if fact.speaker})):
+    speakers = tuple({fact.speaker: None for fact in facts if fact.speaker})
+    if is_opposed(text, sources, speakers):
         return "it says the opposite of its facts"
+    if is_firmer_than_all(text, sources, speakers):
+        return "it tells as a fact what its facts only plan or suppose"
     return None
 
 
