@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from hindsight_server.domain.grounding_hedged import Hedged, is_firmer_than_all
@@ -221,3 +223,16 @@ def test_one_source_without_a_hedge_is_enough() -> None:
     assert is_firmer_than_all("Ann visited Lima in June.", [plan, Said("Ann might visit Lima in June.")])
     assert not is_firmer_than_all("Ann visited Lima in June.", [plan, visit])
     assert not is_firmer_than_all("Ann visited Lima in June.", [])
+
+
+@pytest.mark.parametrize(
+    "text", ["I could move to Oslo then ", "Maybe I move. ", "I might move, ", "我可能搬去上海，也许", "大概"]
+)
+def test_a_long_text_of_hedges_costs_no_more_than_its_length(text: str) -> None:
+    told = [Said(text * (size // len(text)), "Ann") for size in (2000, 16000)]
+    seconds = []
+    for line in told:
+        begun = time.process_time()
+        Hedged([line], ["Ann"]).is_firmer(Said("小安买了上海的船。" if text[0] > "\u3400" else "Ann sold the boat."), 0)
+        seconds.append(time.process_time() - begun)
+    assert seconds[1] < 40 * seconds[0] + 0.5

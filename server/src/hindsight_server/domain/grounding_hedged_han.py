@@ -14,7 +14,7 @@ from hindsight_server.domain.grounding_han import HanClause, HanLine
 _DOUBT = (
     "(?<!不)(?:有)?可能(?!性)|也许|或许|大概|说不定|没准儿?|恐怕|好像|似乎|估计|(?:在|再|正在)?考虑(?!到)|犹豫|不确定|拿不准|"
     "差点儿?(?!没)|险些|本来(?:是)?(?:想|打算|要|计划|准备)|原本(?:想|打算|要|计划|准备)|如果|要是|假如|万一|是否|"
-    "应该(?=是|会|在|已|没|快|到|有)|应该(?=.*[了吧]$)"
+    "应该(?=是|会|在|已|没|快|到|有)|应该(?=.{1,20}[了吧]$)"
 )
 _HEARSAY = "听说|据说|听人说|有人说"
 _PLAN = (
@@ -36,6 +36,7 @@ _AHEAD = re.compile("会(?![议员计])|将|要|即将")
 _DONE = re.compile("(?<!为)了(?!解|不起)|(?<![不超通难经])过(?![敏程去来年节期渡夜])|已|曾|正在")
 _CONDITION = re.compile("如果|要是|假如|万一|的话$")
 _CONSEQUENCE = re.compile("就|会|才")
+_LONGEST = 200  # signs of a clause that is looked at: without marks, a text is one of thousands
 # Shares of what a statement says, by pairs of signs, that stand in a clause, and behind the hedge in it.
 _NEAR, _BEHIND = 0.5, 0.3
 
@@ -82,7 +83,7 @@ def _hedges(line: HanLine) -> Iterator[_Hedge]:
     before = ""
     for clause in line.clauses:
         condition, before = _CONDITION.search(before), clause.text
-        if clause.text.endswith(("?", "？", "吗")):
+        if len(clause.text) > _LONGEST or clause.text.endswith(("?", "？", "吗")):
             continue
         if condition and (match := _CONSEQUENCE.search(clause.text)):
             yield _Hedge("plan", clause, HanClause(clause.text[match.end() :], clause.names))

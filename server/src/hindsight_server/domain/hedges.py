@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from hindsight_server.domain.grounding_clauses import Clause, Word, lemmas
+from hindsight_server.domain.remembering import once
 
 # A line without any of these has no hedge, which most lines have not.
 _SIGNS_TEXT = """
@@ -22,6 +23,7 @@ tempt sure certain doubt _if_ whether unless almost nearly hear rumo word say sa
 eager
 """
 _SIGNS = tuple(sign.replace("_", " ") for sign in _SIGNS_TEXT.split())
+_LONGEST = 80  # words of a clause that is looked at: without marks, a text is one of thousands
 _SHORT = re.compile(
     r"['’](?:ll\b|d(?=\s+(?:\w+ly\s+)?(?:like|love|prefer|rather|hate|want|consider)\b))|\b(?:gonna|wanna|gotta)\b",
     re.IGNORECASE,
@@ -89,6 +91,26 @@ class Scope:
     is_view: bool = False
 
 
+@dataclass(frozen=True)
+class _Sentence:
+    clauses: Sequence[Clause]
+
+    @once
+    def is_past(self) -> bool:
+        """Whether it tells of a time that is over."""
+        return any(
+            clause.is_past(word.lemma) for clause in self.clauses for word in clause.words if not word.is_function
+        )
+
+    @once
+    def is_conditional(self) -> bool:
+        return any(clause.words[0].folded == "if" for clause in self.clauses)
+
+    @once
+    def is_to_somebody(self) -> bool:
+        return any("you" in clause.folded for clause in self.clauses)
+
+
 @dataclass(frozen=True, slots=True)
 class _Rule:
     """A hedge.
@@ -102,10 +124,10 @@ class _Rule:
     sure: Sure
     of: str
     pattern: re.Pattern[str]
-    is_meant: Callable[[Sequence[Clause], Clause, str], bool] = lambda sentence, clause, before: True
+    is_meant: Callable[[_Sentence, Clause, str], bool] = lambda sentence, clause, before: True
 
 
-def _is_possible(sentence: Sequence[Clause], clause: Clause, before: str) -> bool:
+def _is_possible(sentence: _Sentence, clause: Clause, before: str) -> bool:
     """Whether "could" tells of what is possible, and not of what somebody was able to do."""
     text = joined(clause.words)
     if "could have " in text:
@@ -113,21 +135,20 @@ def _is_possible(sentence: Sequence[Clause], clause: Clause, before: str) -> boo
     begun = before.split()
     if clause.denies or _SENSES.search(text) or (begun and not _AS_A_RESULT.isdisjoint(begun[:1] + begun[-1:])):
         return False
-    told = [(one, word) for one in sentence for word in one.words if not word.is_function]
-    return not any(one.is_past(word.lemma) for one, word in told)
+    return not sentence.is_past
 
 
-def _is_conditional(sentence: Sequence[Clause], clause: Clause, before: str) -> bool:
-    return any(one.words[0].folded == "if" for one in sentence)
+def _is_conditional(sentence: _Sentence, clause: Clause, before: str) -> bool:
+    return sentence.is_conditional
 
 
-def _is_affirmed(sentence: Sequence[Clause], clause: Clause, before: str) -> bool:
+def _is_affirmed(sentence: _Sentence, clause: Clause, before: str) -> bool:
     return not clause.denies
 
 
-def _is_of_others(sentence: Sequence[Clause], clause: Clause, before: str) -> bool:
+def _is_of_others(sentence: _Sentence, clause: Clause, before: str) -> bool:
     """Whether what was heard is not of the one who is spoken to, who will say whether it is so."""
-    return not clause.denies and all("you" not in one.folded for one in sentence)
+    return not clause.denies and not sentence.is_to_somebody
 
 
 _OWN_VIEW = r"^(?:(?:and|but|so|well|though|because) )?(?:i|we) (?:(?:\w+ly|just|still|do|kind of|sort of|am|was) )*"
@@ -241,13 +262,13 @@ def scopes(sentence: Sequence[Clause], line: frozenset[str]) -> Iterator[Scope]:
         [['repair']]
     """
     before: Scope | None = None
+    whole = _Sentence(sentence)
     for at, clause in enumerate(sentence):
         if clause.is_question:
             return
-        text = joined(clause.words)
-        found = (
-            [scope for rule in _RULES for scope in _of_rule(rule, sentence, at, line)] if may_be_hedged(text) else []
-        )
+        found = []
+        if len(clause.words) <= _LONGEST and may_be_hedged(joined(clause.words)):
+            found = [scope for rule in _RULES for scope in _of_rule(rule, whole, at, line)]
         if clause.words[0].folded in _CONDITIONS:
             found.append(Scope(Sure.DOUBTED, clause, _cut(clause.words[1:]), _around(clause, line)))
         if before is not None and not found and _goes_on(clause):
@@ -256,15 +277,15 @@ def scopes(sentence: Sequence[Clause], line: frozenset[str]) -> Iterator[Scope]:
         before = next((scope for scope in found if scope.heads and scope.clause is clause), None)
 
 
-def _of_rule(rule: _Rule, sentence: Sequence[Clause], at: int, line: frozenset[str]) -> Iterator[Scope]:
-    clause = sentence[at]
+def _of_rule(rule: _Rule, sentence: _Sentence, at: int, line: frozenset[str]) -> Iterator[Scope]:
+    clause = sentence.clauses[at]
     text = joined(clause.words)
     for match in rule.pattern.finditer(text):
         begun, end = text.count(" ", 0, match.start()), text.count(" ", 0, match.end())
         if _is_noun(clause.words, begun) or not rule.is_meant(sentence, clause, text[: match.start()]):
             continue
         if rule.of in ("rest", "view"):
-            yield from _of_rest(rule, sentence, at, end, line)
+            yield from _of_rest(rule, sentence.clauses, at, end, line)
         elif rule.of == "thing":
             yield Scope(rule.sure, clause, clause.words[end:], _around(clause, line), GETTING)
         elif end < len(clause.words):
