@@ -35,7 +35,7 @@ _SOFT = re.compile(
     r"wonder\w*|think\w*|thought\w*|believ\w+|guess\w*|expect\w*|assum\w+|suspect\w*|imagin\w+|feels?|felt|seem\w*|"
     r"interest\w*|keen|eager|curious|fanc(?:y|ies|ied)|ideas?|options?|prefer\w*|look\w* (?:to|for|into|at|forward|on)|"
     r"seek\w*|need\w*|request\w*|ask\w*|inquir\w+|offer\w*|invit\w+|suggest\w*|recommend\w*|advis\w+|propos\w+|"
-    r"discuss\w*|promis\w+|try|tries|tried|trying|attempt\w*|if|whether|unless|depend\w*|condition\w*|provided|case|"
+    r"discuss\w*|promis\w+|tr(?:y|ies|ied|ying) to|attempt\w*|if|whether|unless|depend\w*|condition\w*|provided|case|"
     r"otherwise|almost|nearly|narrowly|close to|about to|willing|ready|open to|has to|have to|had to|talk\w*"
 )
 _KEEPS = re.compile(rf"\b(?:{_SOFT.pattern})\b")
@@ -211,11 +211,9 @@ def _is_all_hedged(fact: Clause, scope: Scope, people: frozenset[str]) -> bool:
     said = fact.words[subject:]
     if not said or said[0].folded.endswith("ing"):
         return False
-    if (
-        scope.is_view
-        and any(word.folded in _BE for word in said)
-        and not any(word.folded.endswith("ing") for word in said)
-    ):
+    if scope.is_view and any(word.folded in _BE for word in said):
+        return False
+    if scope.sure is Sure.TO_COME and not any(fact.is_past(word.lemma) for word in said):
         return False
     content = {word.lemma for word in said if not word.is_function and len(word.folded) > 1} - people
     hedged = {word.lemma for word in scope.words if not word.is_function}

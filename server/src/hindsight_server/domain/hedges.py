@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from hindsight_server.domain.grounding_clauses import Clause, Word, lemmas
+from hindsight_server.domain.grounding_clauses import PRONOUNS, Clause, Word, lemmas
 from hindsight_server.domain.remembering import once
 
 # A line without any of these has no hedge, which most lines have not.
@@ -30,7 +30,7 @@ _SHORT = re.compile(
 )
 _LONG = {"ll": " will", "d": " would", "gonna": "going to", "wanna": "want to", "gotta": "have to"}
 
-_BETWEEN = r"(?:(?:\w+ly|just|also|even|still|then|not|soon|well|as|someday|have|has|be|been) )*"
+_BETWEEN = r"(?:(?:\w+ly|just|also|even|still|then|not|soon|well|as|someday|have|has|be|been|get) )*"
 _PLANS = (
     r"(?:want\w*|hop(?:e|es|ed|ing)|plan\w*|inten(?:d|ds|ded|ding|tion)|wish(?:es|ed|ing)?|aim\w*|mean|means|meant|"
     r"expect\w*|dream\w*|goal|idea|looking|keen|eager|would (?:\w+ly )?(?:like|love|prefer))"
@@ -173,7 +173,8 @@ _RULES = (
         "gerund",
         re.compile(
             r"\b(?:th(?:ink(?:ing|s)?|ought) (?:\w+ )?(?:of|about)|consider\w* (?:\w+ly )?|(?:idea|thought|option) of|"
-            r"could imagine|(?:leaning|leans?) towards?|(?:came|was|were) close to) ?"
+            r"(?:could|can) (?:imagine|see (?:myself|us|ourselves))|"
+            r"(?:leaning|leans?) towards?|(?:came|was|were) close to) ?"
         ),
         _is_affirmed,
     ),
@@ -298,10 +299,10 @@ def _of_verb(rule: _Rule, clause: Clause, at: int, marker: str, line: frozenset[
         at, word = at + 1, clause.words[at + 1]  # "thinking about a move"
     elif rule.of == "gerund" and not word.folded.endswith("ing"):
         return
-    if rule.of == "past" and (word.is_function or not clause.is_past(word.lemma)):
+    if rule.of == "past" and not (clause.is_past(word.lemma) or clause.words[max(0, at - 2)].folded in PRONOUNS):
         return
     if word.is_function or word.is_capital:
-        if re.search(r"\b(?:be|have|been) $", marker):
+        if re.search(r"\b(?:be|have|been|get) $", marker):
             yield Scope(rule.sure, clause, _cut(clause.words[at:]), _around(clause, line))
         return
     if word.lemma not in _DONE_BY_SAYING and word.folded.isalpha() and not _is_place(word, marker):
