@@ -57,11 +57,18 @@ class Operations:
         self._on_cancel()
 
     async def retry(self, bank_id: str, operation_id: str) -> None:
-        """Queue a failed or cancelled operation again. Raises NotFound, Conflict in any other state."""
+        """Have an operation that failed, was cancelled or waits for its next try done now.
+
+        Raises NotFound, Conflict in any other state.
+        """
         if not await self._store.requeue_operation(bank_id, operation_id, self._clock.now()):
             status = (await self._existing(bank_id, operation_id)).status
             gone = status in ("failed", "cancelled")
-            remedy = "what it was to do was deleted" if gone else "only failed or cancelled ones are retried"
+            remedy = (
+                "what it was to do was deleted"
+                if gone
+                else "only failed or cancelled ones, and those that wait for their next try, are retried"
+            )
             raise Conflict(f"Operation '{operation_id}' is {status}; {remedy}.")
         self._on_job()
 
