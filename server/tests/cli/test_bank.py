@@ -65,9 +65,24 @@ def test_stats_count_what_a_bank_holds(run: Run, bank: str) -> None:
     shown = run("bank", "stats", bank)
     counted = dict(line.split(maxsplit=1) for line in shown.stdout.splitlines())
     assert (counted["documents"], counted["memories"], counted["failed_operations"]) == ("1", "1", "0")
+    assert (counted["pending_consolidation"], counted["failed_consolidation"]) == ("0", "0")
     assert "Note" not in shown.stderr
     assert json.loads(run("bank", "stats", bank, "--json").stdout)["total_documents"] == 1
     assert "not found" in run("bank", "stats", "no such bank", code=1).stderr
+
+
+def test_a_bank_is_consolidated_and_its_observations_cleared_when_it_was_meant(run: Run, bank: str) -> None:
+    run("memory", "retain", bank, "Ann: I live in Oslo.")
+    asked = run("observation", "consolidate", bank)
+    (operation,) = json.loads(run("operation", "list", bank, "--type", "consolidation", "--json").stdout)["operations"]
+    assert operation["operation_id"] in asked.stdout
+    assert f"`hindsight operation show '{bank}' {operation['operation_id']}`" in asked.stderr
+    assert json.loads(run("observation", "recover", bank, "--json").stdout) == {"retried_count": 0}
+    meant = run("observation", "clear", bank, code=2)
+    assert f"`hindsight observation clear '{bank}' --yes`" in meant.stderr
+    assert meant.stdout == ""
+    assert json.loads(run("observation", "clear", bank, "--yes", "--json").stdout)["success"]
+    assert "not found" in run("observation", "consolidate", "no such bank", code=1).stderr
 
 
 @pytest.mark.feature("O2")

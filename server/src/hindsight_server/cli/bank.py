@@ -57,12 +57,15 @@ def stats(context: typer.Context, bank: Bank) -> None:
     row = {"documents": counted["total_documents"], "memories": counted["total_nodes"]}
     row |= {name: counted["nodes_by_fact_type"].get(name, 0) for name in ("world", "experience", "observation")}
     jobs = ("pending_operations", "failed_operations")
-    row |= {name: counted[name] for name in (*jobs, "pending_consolidation", "last_memory_write_at")}
+    waiting = ("pending_consolidation", "failed_consolidation")
+    row |= {name: counted[name] for name in (*jobs, *waiting, "last_memory_write_at")}
     width = max(map(len, row))
     text = "\n".join(f"{name.ljust(width)}  {'never' if value is None else value}" for name, value in row.items())
     show(context.obj, counted, [row], text=text)
     if counted["pending_operations"] or counted["failed_operations"]:
         say(f"Note: `hindsight operation list {quoted(bank)}` tells which operations wait or failed, and why.")
+    if counted["failed_consolidation"]:
+        say(f"Note: `hindsight observation recover {quoted(bank)}` lets memories that failed wait for it again.")
 
 
 @app.command()

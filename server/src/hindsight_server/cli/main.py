@@ -9,7 +9,18 @@ from typing import Annotated
 
 import typer
 
-from hindsight_server.cli import bank, directive, document, entity, memory, mental_model, operation, page, webhook
+from hindsight_server.cli import (
+    bank,
+    directive,
+    document,
+    entity,
+    memory,
+    mental_model,
+    observation,
+    operation,
+    page,
+    webhook,
+)
 from hindsight_server.cli.output import tolerate_any_output
 from hindsight_server.cli.state import Output, State, give_up
 
@@ -28,6 +39,7 @@ app.add_typer(document.app, name="document")
 app.add_typer(directive.app, name="directive")
 app.add_typer(mental_model.app, name="mental-model")
 app.add_typer(page.app, name="page")
+app.add_typer(observation.app, name="observation")
 app.add_typer(operation.app, name="operation")
 app.add_typer(webhook.app, name="webhook")
 
