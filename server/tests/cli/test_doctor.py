@@ -70,18 +70,53 @@ def test_a_poor_model_fails_at_what_it_is_needed_for(tmp_path: Path) -> None:
         code, report = doctor(tmp_path, **model.environment())
     assert code == 1
     assert states(report) == {
-        **dict.fromkeys(("tool call", "forced tool call", "image"), "partly"),
+        **dict.fromkeys(("structured output", "tool call", "forced tool call"), "fails"),
         "completion": "works",
-        "structured output": "fails",
+        "image": "partly",
     }
     assert all(line["remedy"] for line in report["checks"] if line["state"] == "fails")
 
 
 def test_what_a_model_is_not_needed_for_is_no_failure(tmp_path: Path) -> None:
     with ModelServer(poor) as model:
-        none = {"RETAIN_LLM_PROVIDER": "none", "CONSOLIDATION_LLM_PROVIDER": "none"}
+        none = {f"{work}_LLM_PROVIDER": "none" for work in ("RETAIN", "CONSOLIDATION")}
         code, report = doctor(tmp_path, **model.environment(**none))
-    assert (code, states(report)["structured output"]) == (0, "partly")
+    assert (code, states(report)["structured output"]) == (1, "partly")
+    with ModelServer(lambda asked: Fail(400, code="unsupported") if asked.tools else capable(asked)) as model:
+        code, report = doctor(tmp_path, **model.environment(REFLECT_LLM_PROVIDER="none"))
+    assert (code, states(report)["tool call"], states(report)["forced tool call"]) == (0, "partly", "partly")
+
+
+@pytest.mark.parametrize(
+    "answer", [Fail(400, code="unsupported"), "The boat lies in Bergen."], ids=["refuses", "prose"]
+)
+def test_a_model_that_reflect_fails_with_is_told_of(tmp_path: Path, answer: Reply) -> None:
+    """The loop takes the same model: doctor says before what reflect answers with 502 or 500."""
+    with ModelServer(lambda asked: answer if asked.tools else capable(asked)) as model:
+        code, report = doctor(tmp_path, **model.environment())
+    assert (code, states(report)["tool call"], states(report)["forced tool call"]) == (1, "fails", "fails")
+    told = next(line for line in report["checks"] if line["check"] == "forced tool call")
+    assert "Reflect will fail with this model." in told["detail"]
+    assert "HINDSIGHT_API_REFLECT_LLM_PROVIDER=none" in told["remedy"]
+
+
+def test_a_model_that_calls_only_when_it_is_not_forced_is_told_of(tmp_path: Path) -> None:
+    def shy(asked: Question) -> Reply:
+        return "In Bergen." if asked.tools and asked.text.startswith("Where") else capable(asked)
+
+    with ModelServer(shy) as model:
+        code, report = doctor(tmp_path, **model.environment())
+    assert report["checks"][-1]["detail"] == "None for vision: pictures are not read."
+    assert (code, states(report)["tool call"], states(report)["forced tool call"]) == (0, "works", "partly")
+
+
+def test_the_whole_address_is_shown_without_what_is_secret_in_it(tmp_path: Path) -> None:
+    with ModelServer([Fail(404)]) as model:
+        host = model.environment()["HINDSIGHT_API_LLM_BASE_URL"].split("//")[1].split("/")[0]
+        address = f"http://ann:figs-4417@{host}/lost/path?token=plums-9"
+        _, report = doctor(tmp_path, **model.environment(LLM_BASE_URL=address))
+    assert f"at http://{host}/lost/path" in json.dumps(report)
+    assert not [secret for secret in ("figs-4417", "plums-9") if secret in json.dumps(report)]
 
 
 def test_a_wrong_key_is_named_and_not_shown(tmp_path: Path) -> None:

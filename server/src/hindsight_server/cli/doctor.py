@@ -21,10 +21,12 @@ from hindsight_server.settings import Settings, SettingsError
 _LOW_BYTES = 1 << 30
 _LOAD_SECONDS = 120.0
 _WORK = ("retain", "reflect", "consolidation", "vision")
-# Which work a check is needed for; for a tool call none, since the server then searches by itself.
+# Which work a check is needed for.
 _NEEDED: Mapping[str, frozenset[str]] = {
     "completion": frozenset(_WORK),
     "structured output": frozenset({"retain", "consolidation"}),
+    "tool call": frozenset({"reflect"}),
+    "forced tool call": frozenset({"reflect"}),
     "image": frozenset({"vision"}),
 }
 
@@ -127,10 +129,18 @@ async def _models(models: Models, *, ask_models: bool) -> list[Line]:
             lines.append(Line(what=what, check=found.check, state=state, detail=found.detail, remedy=found.remedy))
     missing = [work for work in _WORK if getattr(models, work) is None]
     if missing:
-        detail = f"None for {', '.join(missing)}: the built-in ways are taken; without vision, pictures are not read."
         remedy = "Name one with HINDSIGHT_API_LLM_PROVIDER, ..._MODEL and, for pictures, HINDSIGHT_API_VLM_MODEL."
-        lines.append(Line(what="models", check="configured", state=State.WORKS, detail=detail, remedy=remedy))
+        lines.append(
+            Line(what="models", check="configured", state=State.WORKS, detail=_without(missing), remedy=remedy)
+        )
     return lines
+
+
+def _without(missing: list[str]) -> str:
+    """What becomes of work that there is no model for."""
+    builtin = [work for work in missing if work != "vision"]
+    told = [f"None for {', '.join(builtin)}: the built-in ways are taken."] if builtin else []
+    return " ".join([*told, *(["None for vision: pictures are not read."] if "vision" in missing else [])])
 
 
 def _weighed(found: Finding, work: list[str]) -> State:

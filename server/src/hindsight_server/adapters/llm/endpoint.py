@@ -30,15 +30,15 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """Scheme, host and port of the address: all of it that may be shown."""
+        """Scheme, host and port of the address."""
         parts = urlsplit(self.base_url)
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
         return f"{parts.scheme}://{host}:{parts.port}" if parts.port else f"{parts.scheme}://{host}"
 
     @property
     def name(self) -> str:
-        """The model and its address, for messages."""
-        return f"Model '{self.model}' of {self.provider} at {self.host}"
+        """The model and its address, for messages; with the path, since a missing ``/v1`` is a common mistake."""
+        return f"Model '{self.model}' of {self.provider} at {self.path_url}"
 
     @property
     def path_url(self) -> str:

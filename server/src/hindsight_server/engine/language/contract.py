@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from hindsight_server.domain.errors import AnswerTooLong, BadModelAnswer, ModelError, ModelRefused
@@ -72,8 +72,10 @@ async def check_model(model: LanguageModel) -> AsyncIterator[Finding]:
     first = await _completion(model)
     yield first
     if first.state is not State.FAILS:
-        for check in (_structured, _tool_call, _forced_tool_call, _picture):
-            yield await check(model)
+        yield await _structured(model)
+        for found in await _tool_calls(model):
+            yield found
+        yield await _picture(model)
 
 
 async def _completion(model: LanguageModel) -> Finding:
@@ -106,30 +108,43 @@ async def _structured(model: LanguageModel) -> Finding:
     return Finding(check=name, state=State.WORKS, detail="It keeps to a schema.")
 
 
-async def _tool_call(model: LanguageModel) -> Finding:
-    name, asked = "tool call", _user("Search the memories for the word 'boat'. Use the tool.")
-    return await _called(model, name, asked, "auto", "Reflect searches once by itself and answers from that.")
+async def _tool_calls(model: LanguageModel) -> tuple[Finding, Finding]:
+    """Reflect forces its calls; where one comes out as prose it searches by itself, once."""
+    free = await _called(model, "tool call", _user("Search the memories for the word 'boat'. Use the tool."), "auto")
+    forced = await _called(model, "forced tool call", _user("Where is the boat?"), _SEARCH.name)
+    useless = forced.state is State.FAILS or State.WORKS not in (free.state, forced.state)
+    return (
+        _for_reflect(free, useless, "Reflect forces its calls, which works."),
+        _for_reflect(
+            forced, useless, "Reflect makes one search by itself, and fails when the next call is none either."
+        ),
+    )
 
 
-async def _forced_tool_call(model: LanguageModel) -> Finding:
-    name, asked = "forced tool call", _user("Where is the boat?")
-    return await _called(model, name, asked, _SEARCH.name, "Reflect makes the first searches by itself.")
-
-
-async def _called(model: LanguageModel, name: str, asked: Message, choice: str, instead: str) -> Finding:
-    remedy = "Choose a model that knows tools, or start its server with them (llama.cpp: --jinja)."
+async def _called(model: LanguageModel, name: str, asked: Message, choice: str) -> Finding:
     try:
         turn = await model.tool_turn([asked], [_SEARCH], about=_ABOUT, choice=choice, max_tokens=_TOKENS)
     except ModelError as error:
-        return Finding(check=name, state=State.FAILS, detail=f"{instead} {error}", remedy=remedy)
+        return Finding(check=name, state=State.FAILS, detail=str(error))
     if not turn.requests:
-        return Finding(check=name, state=State.PARTLY, detail=f"It answers in prose instead. {instead}", remedy=remedy)
+        return Finding(check=name, state=State.PARTLY, detail="It answers in prose instead.")
     request = turn.requests[0]
     if request.name != _SEARCH.name or not isinstance((request.arguments or {}).get("query"), str):
-        return Finding(
-            check=name, state=State.PARTLY, detail=f"It calls, but not as it was told. {instead}", remedy=remedy
-        )
+        return Finding(check=name, state=State.PARTLY, detail="It calls, but not as it was told.")
     return Finding(check=name, state=State.WORKS, detail="It calls the tool.")
+
+
+def _for_reflect(found: Finding, useless: bool, otherwise: str) -> Finding:
+    """What a call that did not come means for reflect."""
+    if found.state is State.WORKS:
+        return found
+    return replace(
+        found,
+        state=State.FAILS if useless else State.PARTLY,
+        detail=f"{found.detail} {'Reflect will fail with this model.' if useless else otherwise}",
+        remedy="Choose a model that knows tools, or start its server with them (llama.cpp: --jinja); with "
+        "HINDSIGHT_API_REFLECT_LLM_PROVIDER=none reflect quotes memories instead.",
+    )
 
 
 async def _picture(model: LanguageModel) -> Finding:
