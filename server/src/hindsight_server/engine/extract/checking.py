@@ -11,6 +11,7 @@ from datetime import UTC
 from hindsight_server.domain.attachments import says_nothing
 from hindsight_server.domain.grounding import Evidence, Ordinary, content_words, fold, has_content
 from hindsight_server.domain.grounding_hedged import Hedged
+from hindsight_server.domain.grounding_rows import row_times
 from hindsight_server.domain.grounding_times import (
     as_claimed,
     claimed,
@@ -188,7 +189,10 @@ class PassageCheck:
             return "name"
         said = self._passage.lines[at].turn.timestamp
         stated = self._times(text, at)
-        if untold(stated, said, self._dating.all_told) is not None:
+        if (
+            untold(stated, said, self._dating.all_told) is not None
+            and untold(stated, said, self._with_rows) is not None
+        ):
             return "date"
         dates = [(one.start, one.end) for one in stated if is_date(one, said)]
         if self.evidence.missing_number(text, at, dates) is not None:
@@ -198,6 +202,13 @@ class PassageCheck:
         if not self.evidence.shares_words(text) and not (optional and dates):
             return "words"
         return None
+
+    @once
+    def _with_rows(self) -> list[TimeMention]:
+        """The times that the lines name, those that stand as values in a row among them."""
+        told = zip(self._passage.lines, self._ordered, strict=True)
+        rows = [one for line, orders in told if not orders for one in row_times(line.text, line.turn.timestamp)]
+        return [*self._dating.all_told, *rows]
 
     def _times(self, text: str, at: int) -> list[TimeMention]:
         """The times that a text names, said when line `at` was; a fact's words are looked at several times."""
