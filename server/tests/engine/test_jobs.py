@@ -230,6 +230,19 @@ async def test_a_job_that_finds_itself_cancelled_when_it_stores_is_no_failure(
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
+async def test_what_can_not_be_done_as_asked_is_one_line_in_the_log(
+    engine: Engine, work: Work, runner: JobRunner, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "hindsight_server.engine.jobs")
+    work.failures = [InvalidInput("File 'a.pdf' can't be read: it is damaged.")]
+    await add(engine)
+    await runner.run_until_idle()
+    told = [record for record in caplog.records if "a.pdf" in record.message]
+    assert [(record.levelname, record.exc_info) for record in told] == [("ERROR", None)]
+    traces = [record.levelname for record in caplog.records if record.exc_info]
+    assert traces == ["DEBUG"]
+
+
 async def test_a_cancelled_job_is_stopped_long_before_its_lease_is_renewed(engine: Engine, work: Work) -> None:
     runner = JobRunner(engine.store, engine.clock, handlers={"test": work}, options=JobOptions(slots=1))
     operations = Operations(engine.store, engine.clock, on_cancel=runner.doubt)

@@ -241,6 +241,7 @@ class JobRunner:
         tries = _tries(job)
         lasting = isinstance(error, InvalidInput | NotFound) or tries >= most
         told = str(error) if isinstance(error, HindsightServerError) else f"internal error ({type(error).__name__})"
+        foreseen = isinstance(error, JobIncomplete | InvalidInput)
         _log.error(
             "job %s (%s) of bank %r failed at try %d, %s: %s",
             job.operation_id,
@@ -249,8 +250,10 @@ class JobRunner:
             tries,
             "for good" if lasting else "to be tried again",
             told,
-            exc_info=None if isinstance(error, JobIncomplete) else error,
+            exc_info=None if foreseen else error,
         )
+        if foreseen:
+            _log.debug("job %s failed here:", job.operation_id, exc_info=error)
         result = error.result if isinstance(error, JobIncomplete) else await self._result_of(job)
         if lasting:
             await self._store.finish_operation(job, "failed", now, result=result, error=told)
