@@ -122,6 +122,20 @@ def test_case_a34_an_unusable_answer_loses_no_input_and_is_told(api: Api, model:
     assert [fact["text"] for fact in facts_of(api, bank_id)] == ["Ann moved to Oslo."]
 
 
+def test_what_came_of_an_operation_is_told_flat_while_it_runs_and_when_it_was_cancelled(api: Api, model: Model) -> None:
+    model.reply = Say(text=json.dumps(_FACT), seconds=0.4)
+    items = [{"content": f"{_WORDS} {n}", "document_id": f"d{n}"} for n in range(200)]
+    taken = api.retain("flat", *items, **{"async": True})
+    path = f"/operations/{taken.body['operation_id']}"
+    while not (running := api.bank("GET", "flat", path).body)["progress"]:
+        assert running["status"] in ("pending", "processing")
+    assert api.bank("DELETE", "flat", path).status == 200
+    cancelled = api.bank("GET", "flat", path).body
+    for told in (running["result_metadata"], cancelled["result_metadata"]):
+        assert "read" not in told
+        assert 0 < told["fact_count"] == len(told["document_ids"]) < 200
+
+
 def test_a_synchronous_retain_names_the_job_that_reads_its_words_again(api: Api, model: Model) -> None:
     model.reply = Fail(500, message="boom")
     taken = api.retain("again", {"content": _WORDS, "document_id": "d"})

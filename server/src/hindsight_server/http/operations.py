@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, cast
 from fastapi import Query, Request, Response
 from pydantic import BaseModel, Field
 
+from hindsight_server.engine.retain.outcome import shown
 from hindsight_server.http.parsing import BankId, PageNumber
 from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
@@ -89,12 +90,12 @@ def _list_item(operation: Operation) -> shapes.OperationResponse:
 
 def _document_id(operation: Operation) -> str | None:
     """The document of an operation that is about one."""
-    documents: list[str] = (operation.result or {}).get("document_ids") or []
+    documents: list[str] = shown(operation.result or {}).get("document_ids") or []
     return documents[0] if len(documents) == 1 else None
 
 
 def _status(operation: Operation, payload: dict[str, Any] | None) -> shapes.OperationStatusResponse:
-    result = dict(operation.result or {})
+    result = shown(operation.result or {})
     progress = result.pop("progress", None)
     details = result.pop("details", None)
     return {

@@ -285,6 +285,10 @@ class TransferStore(Protocol):
         """Tell how far a claimed operation is, as ``progress`` in its result, until it is finished."""
         ...
 
+    async def note_result(self, operation: Operation, result: Mapping[str, Any], now: datetime) -> None:
+        """Tell what came of a claimed operation so far, in place of what it told before."""
+        ...
+
     async def read_transfer(
         self, bank_id: str, document_ids: Sequence[str] | None, take: Callable[[TransferRecord], None]
     ) -> None:

@@ -13,7 +13,8 @@ from hindsight_server.domain.errors import ModelRefused, ModelUnavailable
 from hindsight_server.domain.model import FactType
 from hindsight_server.engine.banks import BankInput
 from hindsight_server.engine.graph import Graphs
-from hindsight_server.engine.retain import ItemInput
+from hindsight_server.engine.retain import ItemInput, mending
+from hindsight_server.engine.retain.outcome import shown
 from hindsight_server.ports.llm import ChatReply, ChatRequest
 from hindsight_server.ports.records import FactFilter
 
@@ -303,6 +304,49 @@ async def test_an_async_retain_whose_model_is_away_keeps_the_words_and_is_tried_
     done = await read.engine.operations.status("b", outcome.operation_id or "")
     assert (done.status, done.error) == ("completed", None)
     assert set(await read.engine.texts("b")) == {"Ann moved to Oslo."}
+
+
+async def test_documents_that_are_read_again_are_told_while_it_goes_on_and_read_side_by_side(
+    reading: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mending, "_TOLD_SECONDS", 0.0)
+    away = True
+    read_again: list[int] = []
+    seen: list[dict[str, Any]] = []
+
+    def answer(request: object) -> object:
+        if not away:
+            read_again.append(len(read.provider.requests))
+        return ModelUnavailable("away") if away else facts(fact("Ann moved to Oslo."))
+
+    read = reading(answer, seconds=0.01)
+    store = read.engine.store
+    items = [ItemInput(content=f"Ann: I moved to Oslo, note {n}.", document_id=f"d{n}") for n in range(5)]
+    operation_id = (await read.engine.retain("b", items, run_async=True)).operation_id or ""
+    await read.engine.jobs.run_until_idle()
+    waiting = await read.engine.operations.status("b", operation_id)
+    assert waiting.result is not None
+    assert (waiting.result["failed_chunks"], waiting.result["fact_count"]) == (5, 5)
+    note_result = store.note_result
+
+    async def noted(operation: Any, result: Any, now: Any) -> None:
+        seen.append(shown(result))
+        await note_result(operation, result, now)
+
+    monkeypatch.setattr(store, "note_result", noted)
+    away = False
+    read.engine.clock.forward(60)
+    requests = len(read.provider.requests)
+    await read.engine.jobs.run_until_idle()
+    assert [one["progress"]["processed"] for one in seen] == [0, 1, 2, 3, 4, 5]
+    assert {one["progress"]["total"] for one in seen} == {5}
+    assert [one.get("failed_chunks", 0) for one in seen] == [5, 4, 3, 2, 1, 0]
+    assert [len(one.get("failed_documents", ())) for one in seen] == [5, 4, 3, 2, 1, 0]
+    assert {one["fact_count"] for one in seen} == {5}, "each fact takes the place of words that stood in for it"
+    assert ("extraction_error" in seen[0], "extraction_error" in seen[-1]) == (True, False)
+    assert read_again[0] > requests + 1, "documents are read side by side"
+    done = await read.engine.operations.status("b", operation_id)
+    assert (done.status, (done.result or {})["fact_count"]) == ("completed", 5)
 
 
 @pytest.mark.parametrize(

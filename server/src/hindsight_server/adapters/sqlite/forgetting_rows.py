@@ -43,6 +43,9 @@ class ForgettingRows(FolderAccess):
     async def note_progress(self, operation: Operation, progress: Mapping[str, Any], now: datetime) -> None:
         await self._write(operations.note_progress, operation, progress, now)
 
+    async def note_result(self, operation: Operation, result: Mapping[str, Any], now: datetime) -> None:
+        await self._write(operations.note_result, operation, result, now)
+
     async def read_transfer(
         self, bank_id: str, document_ids: Sequence[str] | None, take: Callable[[TransferRecord], None]
     ) -> None:

@@ -11,7 +11,7 @@ from hindsight_server.engine.retain.extracting import Prepared
 from hindsight_server.engine.retain.types import RetainOutcome
 from hindsight_server.ports.records import DocumentWrite, Operation
 
-_OF_FAILURES = ("failed_chunks", "failed_facts", "failed_documents", "extraction_error", "progress")
+_OF_FAILURES = ("failed_chunks", "failed_facts", "failed_documents", "failed_by_document", "extraction_error")
 _COUNTS = ("fact_count", "unencoded_count", "no_fact_documents", "input_tokens", "output_tokens")
 
 
@@ -32,11 +32,38 @@ def result_of(prepared: Prepared) -> dict[str, Any]:
     if prepared.unsupported:
         result["unsupported_chunks"] = prepared.unsupported
     if prepared.unread:
-        result["failed_chunks"] = sum(one.chunks for one in prepared.unread)
-        result["failed_facts"] = sum(map(_standing_in, documents))
-        result["failed_documents"] = list(dict.fromkeys(one.document_id for one in prepared.unread))
-        result["extraction_error"] = prepared.unread[0].error
+        failed = {one.document_id: [0, 0] for one in prepared.unread}
+        for one in prepared.unread:
+            failed[one.document_id][0] += one.chunks
+        for document in documents:
+            if document.document_id in failed:
+                failed[document.document_id][1] += _standing_in(document)
+        result |= _of_failures(failed, prepared.unread[0].error)
     return result
+
+
+def _of_failures(failed: Mapping[str, Sequence[int]], error: str | None) -> dict[str, Any]:
+    """What is told of failed documents, of which the chunks and the facts that stand in for theirs are known."""
+    if not failed:
+        return {}
+    return {
+        "failed_chunks": sum(chunks for chunks, _ in failed.values()),
+        "failed_facts": sum(facts for _, facts in failed.values()),
+        "failed_documents": list(failed),
+        "failed_by_document": {document_id: list(counts) for document_id, counts in failed.items()},
+        "extraction_error": error,
+    }
+
+
+def _failed(result: Mapping[str, Any]) -> dict[str, list[int]]:
+    """Chunks and standing-in facts by failed document; older results know only their sums."""
+    known: dict[str, list[int]] | None = result.get("failed_by_document")
+    if known is not None:
+        return dict(known)
+    failed = {document_id: [0, 0] for document_id in result.get("failed_documents", ())}
+    for sums in list(failed.values())[:1]:
+        sums[:] = [result.get("failed_chunks", 0), result.get("failed_facts", 0)]
+    return failed
 
 
 def added(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,21 +76,29 @@ def added(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     unsupported = before.get("unsupported_chunks", 0) + more.get("unsupported_chunks", 0)
     if unsupported:
         result["unsupported_chunks"] = unsupported
-    failed = list(dict.fromkeys([*before.get("failed_documents", ()), *more.get("failed_documents", ())]))
-    if failed:
-        for name in ("failed_chunks", "failed_facts"):
-            result[name] = before.get(name, 0) + more.get(name, 0)
-        result["failed_documents"] = failed
-        result["extraction_error"] = before.get("extraction_error") or more.get("extraction_error")
-    return result
+    failed, more_failed = _failed(before), _failed(more)
+    for document_id, (chunks, facts) in more_failed.items():
+        held = failed.get(document_id, [0, 0])
+        failed[document_id] = [held[0] + chunks, held[1] + facts]
+    return result | _of_failures(failed, before.get("extraction_error") or more.get("extraction_error"))
 
 
-def without_failures(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result whose failed documents are about to be tried again, without the facts that stand in for theirs."""
+def without_failure(result: Mapping[str, Any], document_id: str) -> dict[str, Any]:
+    """A result of which a failed document was read again, without the facts that stood in for those of its chunks."""
+    failed = _failed(result)
+    counts = failed.pop(document_id, [0, 0])
     left = {name: value for name, value in result.items() if name not in _OF_FAILURES}
     if "fact_count" in left:
-        left["fact_count"] -= result.get("failed_facts", 0)
-    return left
+        left["fact_count"] -= counts[1]
+    return left | _of_failures(failed, result.get("extraction_error"))
+
+
+def shown(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result as callers are told of it: flat, also where the job was not done with all of its documents yet."""
+    told = {**result, **result.get("read", {})}
+    told.pop("read", None)
+    told.pop("failed_by_document", None)
+    return told
 
 
 def _standing_in(document: DocumentWrite) -> int:
@@ -95,7 +130,9 @@ def outcome_of(
 
 def replayed(bank_id: str, operation: Operation, run_async: bool) -> RetainOutcome:
     """The outcome of a request that had been done before."""
-    outcome = outcome_of(bank_id, operation.items_count, run_async, operation.operation_id, operation.result or {})
+    outcome = outcome_of(
+        bank_id, operation.items_count, run_async, operation.operation_id, shown(operation.result or {})
+    )
     return replace(outcome, replayed=True)
 
 
@@ -103,4 +140,5 @@ def told(failed: Sequence[str], chunks: int, error: str | None) -> str:
     """Why an operation is not done, in a sentence."""
     documents = "1 document" if len(failed) == 1 else f"{len(failed)} documents"
     pieces = "1 chunk" if chunks == 1 else f"{chunks} chunks"
-    return f"{pieces} of {documents} could not be read by the language model and stay as they were written: {error}"
+    stays = "stays as it was" if chunks == 1 else "stay as they were"
+    return f"{pieces} of {documents} could not be read by the language model and {stays} written: {error}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hindsight_server.domain.errors import NotFound, StaleDocument
@@ -13,7 +14,8 @@ from hindsight_server.engine.jobs import JobIncomplete
 from hindsight_server.engine.offload import offloaded
 from hindsight_server.engine.retain.batching import Batching
 from hindsight_server.engine.retain.extracting import Extracting, Prepared
-from hindsight_server.engine.retain.outcome import added, result_of, told, without_failures
+from hindsight_server.engine.retain.mending import Mending
+from hindsight_server.engine.retain.outcome import result_of, told
 from hindsight_server.engine.retain.payload import document_to_reprocess, documents_to_repair, from_payload
 from hindsight_server.engine.retain.pipeline import Pipeline
 from hindsight_server.engine.retain.planning import stored_parts, with_stored_hashes
@@ -51,12 +53,11 @@ class RetainWorker:
         payload = operation.payload or {}
         before = dict(operation.result or {})
         outage = Outage()
-        failed = [*before.get("failed_documents", ()), *documents_to_repair(payload)]
+        failed = list(dict.fromkeys([*before.get("failed_documents", ()), *documents_to_repair(payload)]))
         document_id = document_to_reprocess(payload)
         if failed:
-            result = without_failures(before)
-            for one in dict.fromkeys(failed):
-                result = added(result, await self._repaired(operation, one, outage))
+            read_again = partial(self._repaired, operation, outage)
+            result = await Mending(self._store, self._clock, operation, read_again).run(failed)
         elif document_id is not None:
             result = await self._extract_again(operation, document_id, outage, keep=False)
         else:
@@ -122,7 +123,7 @@ class RetainWorker:
         )
         return result
 
-    async def _repaired(self, operation: Operation, document_id: str, outage: Outage) -> dict[str, Any]:
+    async def _repaired(self, operation: Operation, outage: Outage, document_id: str) -> dict[str, Any]:
         """Read again what could not be read of a document; nothing when it is gone."""
         try:
             result = await self._extract_again(operation, document_id, outage, keep=True)

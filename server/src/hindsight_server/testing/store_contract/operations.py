@@ -160,9 +160,13 @@ class OperationContract:
         assert (now.attempts, former.attempts) == (1, 1)
         assert not await store.renew_operation(former, later(4), 10)
         await store.note_progress(former, {"stage": "late"}, later(4))
+        await store.note_result(former, {"late": True}, later(4))
         await store.finish_operation(former, "failed", later(5), error="late")
         assert await store.get_operation("b", "o") == now
         assert await store.renew_operation(now, later(6), 10)
+        await store.note_result(now, {"facts": 1}, later(6))
+        told = await store.get_operation("b", "o")
+        assert told == replace(now, result={"facts": 1}, updated_at=later(6))
         await store.finish_operation(now, "completed", later(7))
         done = await store.get_operation("b", "o")
         assert done is not None
