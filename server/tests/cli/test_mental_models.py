@@ -53,6 +53,8 @@ def test_mental_models(server_url: str) -> None:
     run("memory", "retain", bank, "Ann: I drink green tea.")
     made = run.run("mental-model", "create", bank, "Tea", "What does Ann drink?", "--id", "tea", "--tag", "topic")
     assert "Note: Tags are a filter of sources" in made.stderr
+    assert "--no-tags" in made.stderr
+    assert "Tags are a filter" not in made.stdout
     run("mental-model", "update", bank, "tea", "--no-tags", "--delta", "--cron", "0 3 * * *")
     assert run.written(bank, "tea")["trigger"]["refresh_cron"] == "0 3 * * *"
     assert run("mental-model", "refresh", bank, "tea", "--full")["operation_id"]
@@ -60,11 +62,25 @@ def test_mental_models(server_url: str) -> None:
         if "green tea" in run.run("mental-model", "get", bank, "tea").stdout:
             break
     assert "No change" in run.run("mental-model", "refresh", bank, "tea", "--dry-run").stdout
+    assert "--full" in run.run("mental-model", "refresh", bank, "tea", "--dry-run", "--full", code=2).stderr
     assert [one["id"] for one in run("mental-model", "list", bank)["items"]] == ["tea"]
     assert run("mental-model", "clear", bank, "tea")["content"] == ""
     assert run("mental-model", "history", bank, "tea")[0]["previous_content"]
     assert run("mental-model", "delete", bank, "tea")["success"]
     assert "not found" in run.run("mental-model", "get", bank, "tea", code=1).stderr
+
+
+@pytest.mark.feature("O2")
+@pytest.mark.parametrize("off", [("--cron", ""), ("--manual",)])
+def test_a_schedule_is_taken_off(server_url: str, off: tuple[str, ...]) -> None:
+    run, bank = Command(server_url), f"bank {uuid4().hex[:8]}"
+    run("mental-model", "create", bank, "Tea", "What does Ann drink?", "--id", "tea", "--cron", "0 3 * * *")
+    run("mental-model", "update", bank, "tea", *off)
+    assert run("mental-model", "get", bank, "tea")["trigger"]["refresh_cron"] is None
+    run("mental-model", "update", bank, "tea", "--manual", "--cron", "0 4 * * *")
+    assert run("mental-model", "get", bank, "tea")["trigger"]["refresh_cron"] == "0 4 * * *"
+    refused = run.run("mental-model", "update", bank, "tea", "--cron", "daily", code=1).stderr
+    assert refused.startswith("The server answered 422: trigger.refresh_cron must be a cron expression")
 
 
 @pytest.mark.feature("O2")

@@ -124,6 +124,9 @@ def test_errors_say_what_to_do(api: Api, bank: str) -> None:
     assert api.bank("POST", bank, "/mental-models/tea/refresh", {"mode": "delta"}).status == 422
     ignored = api.bank("POST", bank, "/mental-models", {**made, "id": "b", "trigger": {"refresh_corn": "x"}})
     assert ignored.headers["x-hindsight-ignored"] == "trigger.refresh_corn"
+    tried = api.bank("POST", bank, "/mental-models/b/dry-run-refresh", {"mode": "full"})
+    assert (tried.status, tried.headers["x-hindsight-ignored"]) == (200, "mode")
+    assert "x-hindsight-ignored" not in api.bank("POST", bank, "/mental-models/b/dry-run-refresh").headers
 
 
 def test_tags_of_a_label_are_warned_of(api: Api, bank: str) -> None:

@@ -144,4 +144,8 @@ def _detail(body: bytes) -> str:
         return body.decode("utf-8", "replace")[:500]
     if not isinstance(detail, list):
         return str(detail)
-    return "; ".join(f"{'.'.join(map(str, row['loc'][1:]))}: {row['msg']}" for row in detail)
+    return "; ".join(_told(".".join(map(str, row["loc"][1:])), row["msg"]) for row in detail)
+
+
+def _told(field: str, message: str) -> str:
+    return message if message.startswith(f"{field} ") else f"{field}: {message}"

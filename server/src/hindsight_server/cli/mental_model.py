@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import typer
 
-from hindsight_server.cli.state import say
+from hindsight_server.cli.state import give_up, say
 from hindsight_server.cli.verbs import Bank, Cron, Tags, advise, send, show, trigger_of
 
 app = typer.Typer(help="Standing answers that are kept current.", no_args_is_help=True, rich_markup_mode=None)
@@ -54,7 +54,7 @@ def create(  # noqa: PLR0913 -- its parameters are the options
         body["max_tokens"] = max_tokens
     made = send(context.obj, bank, "POST", "mental-models", body)
     advise(made)
-    show(context.obj, made, [made])
+    show(context.obj, made, [{name: made[name] for name in ("mental_model_id", "operation_id")}])
 
 
 @app.command()
@@ -90,6 +90,8 @@ def refresh(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")] = False,
 ) -> None:
     """Have a mental model written again."""
+    if dry_run and full:
+        give_up("--dry-run takes no --full: it shows what the next refresh by the model's own mode would do.", code=2)
     if dry_run:
         told = send(context.obj, bank, "POST", f"{_path(model)}/dry-run-refresh")
         advise(told)

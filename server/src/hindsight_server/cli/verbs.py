@@ -12,7 +12,9 @@ from hindsight_server.cli.state import State, give_up, say
 
 Bank = Annotated[str, typer.Argument(metavar="BANK", help="The memory bank.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="May be repeated.")]
-Cron = Annotated[str | None, typer.Option("--cron", help="Refresh by schedule (UTC), for example '0 3 * * *'.")]
+Cron = Annotated[
+    str | None, typer.Option("--cron", help="Refresh by schedule (UTC), for example '0 3 * * *'; '' for none.")
+]
 
 
 BANKS = "/v1/default/banks"
@@ -52,10 +54,15 @@ def advise(answer: Mapping[str, Any]) -> None:
 
 
 def trigger_of(delta: bool | None, auto: bool | None, cron: str | None) -> dict[str, Any] | None:
-    """The fields of a trigger that were given, None when none was."""
-    given = {
-        "mode": None if delta is None else ("delta" if delta else "full"),
-        "refresh_after_consolidation": auto,
-        "refresh_cron": cron,
-    }
-    return {name: value for name, value in given.items() if value is not None} or None
+    """The fields of a trigger that were given, None when none was.
+
+    A blank schedule, or `auto` False without one, takes the schedule off.
+    """
+    given: dict[str, Any] = {}
+    if delta is not None:
+        given["mode"] = "delta" if delta else "full"
+    if auto is not None:
+        given["refresh_after_consolidation"] = auto
+    if cron is not None or auto is False:
+        given["refresh_cron"] = (cron or "").strip() or None
+    return given or None

@@ -23,6 +23,7 @@ from hindsight_server.engine.mental_models.types import (
     Refreshing,
     SeenModel,
 )
+from hindsight_server.http.ignored import note_ignored
 from hindsight_server.http.parsing import BankId, Body, loads, validate
 from hindsight_server.http.recall import iso
 from hindsight_server.http.routes import Handler, answer
@@ -179,6 +180,9 @@ async def refresh_mental_model(request: Request, bank_id: BankId, mental_model_i
 
 
 async def dry_run_refresh(request: Request, bank_id: BankId, mental_model_id: str) -> Response:
+    sent = await request.body()
+    asked = loads(sent) if sent.strip() else None
+    note_ignored(request.scope, list(asked) if isinstance(asked, dict) else [])  # it can't be asked for another mode
     run, trace = await services(request).mental_models.dry_run(bank_id, mental_model_id)
     return answer(dry_run_answer(run, trace))
 

@@ -175,8 +175,12 @@ def test_what_is_wrong_is_named_and_nothing_of_the_value_is() -> None:
     found = problems(FACTS, {"facts": [{"text": 3, "type": "s3cret"}, {"s3cret": 1}], "my s3cret": 2})
     assert "facts[0].text: must be of type string" in found
     assert "facts[0].type: must be one of 'world', 'experience'" in found
-    assert any("'text', 'type' is missing" in line for line in found)
+    assert any("'text', 'type' are missing" in line for line in found)
     assert "s3cret" not in str(found)
+    one = {"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}], "required": ["c"]}
+    assert set(problems(one, {})) == {"the object: 'c' is missing", "the object: follows none of the schemas of anyOf"}
+    assert problems({"oneOf": [{}, {}]}, {}) == ("the object: must follow exactly one of the schemas of oneOf",)
+    assert problems({"not": {}}, {}) == ("the object: follows the schema of not, which it must not",)
 
 
 def test_what_was_not_asked_for_is_left_out() -> None:

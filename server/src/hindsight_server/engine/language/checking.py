@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"\w{1,40}")
 _MOST_PROBLEMS = 5
 _LONGEST = 200
+_ALTERNATIVES = {
+    "anyOf": "follows none of the schemas of anyOf",
+    "oneOf": "must follow exactly one of the schemas of oneOf",
+    "not": "follows the schema of not, which it must not",
+}
 
 
 def load_library() -> None:
@@ -79,13 +84,15 @@ def _told(error: ValidationError) -> str:
     wanted: Any = error.validator_value
     if rule == "required":
         missing = [name for name in wanted if isinstance(error.instance, dict) and name not in error.instance]
-        text = f"{_listed(missing)} is missing"
+        text = f"{_listed(missing)} {'is' if len(missing) == 1 else 'are'} missing"
     elif rule in ("enum", "const"):
         text = f"must be one of {_listed(wanted if rule == 'enum' else [wanted])}"
     elif rule == "type":
         text = f"must be of type {wanted if isinstance(wanted, str) else ' or '.join(wanted)}"
     elif rule == "additionalProperties":
         text = "has a property that is not allowed"
+    elif rule in _ALTERNATIVES:
+        text = _ALTERNATIVES[rule]
     elif isinstance(wanted, int | float | str):
         text = f"breaks the rule {rule} {wanted}"[:_LONGEST]
     else:
