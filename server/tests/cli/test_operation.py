@@ -145,7 +145,8 @@ def test_the_reason_of_a_failure_is_told(command: Command) -> None:
         if listed["error_message"]:
             break
         time.sleep(0.1)
-    assert "could not be read by the language model" in command.run("operation", "list").stdout
+    told = "1 chunk of 1 document could not be read by the language model and stays as it was written"
+    assert told in command.run("operation", "list").stdout
     shown = command.run("operation", "show", operation)
     assert "refuses the key" in shown.stdout
     assert "has it done now" in shown.stderr

@@ -68,8 +68,8 @@ def scope_warnings(model: MentalModel, mark: ScopeMark) -> tuple[str, ...]:
         return (
             f"Tags are a filter of sources, not labels: no memory of this bank{_of_types(model)} carries the tags "
             f"{', '.join(model.tags[:5])} as tags_match '{model.trigger.tags_match or 'all_strict'}' wants it, so the "
-            "content stays empty. Set tags to [] (on the command line `update --no-tags`) to use the whole bank, or, over "
-            "the API, trigger.tags_match to 'all' to let memories without tags in.",
+            "content stays empty. Set tags to [] (on the command line `update --no-tags`) to use the whole bank, or, "
+            "over the API, trigger.tags_match to 'all' to let memories without tags in.",
         )
     if model.trigger.fact_types:
         return (
