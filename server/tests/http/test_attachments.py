@@ -122,6 +122,23 @@ def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Serve:
     return started
 
 
+async def test_what_a_model_used_to_read_a_picture_is_counted(serve: Serve) -> None:
+    async with serve() as app:
+        said = (text("Ann drew the sales:"), image())
+        spent = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+        assert (await app.retain("b", *said)).json()["usage"] == spent
+        preview = await app.call("POST", "b", "/memories/dry-run-extract", json={"content": list(said)})
+        assert preview.json()["usage"] == spent
+        left = await app.retain("b", *said, run_async=True)
+        result = (await app.done("b", left.json()["operation_id"]))["result_metadata"]
+        assert (result["input_tokens"], result["output_tokens"]) == (10, 5)
+        form = {"files": ("chart.png", CHART, "image/png")}
+        (upload,) = (await app.call("POST", "b", "/files/retain", files=form, data={"request": "{}"})).json()[
+            "operation_ids"
+        ]
+        assert (await app.done("b", upload))["result_metadata"]["input_tokens"] == 10
+
+
 @pytest.mark.feature("R13")
 @pytest.mark.parametrize("run_async", [False, True])
 async def test_a_chart_is_written_down_row_by_row_where_it_stands(serve: Serve, run_async: bool) -> None:
@@ -207,6 +224,70 @@ async def test_an_uploaded_picture_is_known_by_its_name_or_its_type(serve: Serve
         assert "\n".join(await app.facts("b")).split("\n") == ROWS
         assert app.model is not None
         assert app.model.requests[0].messages[-1].images[0].media_type == "image/png"
+
+
+async def test_what_is_no_image_never_reaches_the_model_nor_the_store(serve: Serve) -> None:
+    async with serve(reads) as app:
+        wrong = [image(b"name,city"), image(b"<svg/>", "text/plain"), image(CHART, "image/tiff")]
+        fields = ["data", "media_type", "media_type"]
+        for run_async in (False, True):
+            for block, field in zip(wrong, fields, strict=True):
+                answer = await app.retain("b", text("look"), block, run_async=run_async)
+                assert answer.status_code == 422
+                place = ["body", "items", 0, "content", 1, "source", field]
+                assert [row["loc"] for row in answer.json()["detail"]] == [place]
+        assert (await app.call("GET", "b", "/stats")).status_code == 404
+        assert app.blobs() == []
+        assert app.model is not None
+        assert app.model.requests == []
+
+
+async def test_an_uploaded_picture_that_is_none_fails_and_one_of_a_kind_that_is_not_read_is_refused(
+    serve: Serve,
+) -> None:
+    async with serve(reads) as app:
+        answer = await app.call("POST", "b", "/files/retain", files={"files": ("chart.png", b"name,city")})
+        known = await app.done("b", answer.json()["operation_ids"][0], "failed")
+        assert known["error_message"] == (
+            "File 'chart.png' can't be read: it is declared as 'image/png', "
+            "but its bytes are no PNG, JPEG, GIF or WEBP."
+        )
+        for name in ("chart.tiff", "chart.svg"):
+            refused = await app.call("POST", "b", "/files/retain", files={"files": (name, b"II*\0")})
+            assert refused.status_code == 422
+            assert "is no image that models read" in refused.text
+        assert app.model is not None
+        assert app.model.requests == []
+
+
+async def test_an_uploaded_picture_with_the_name_of_another_kind_is_what_its_bytes_are(serve: Serve) -> None:
+    async with serve(reads) as app:
+        answer = await app.call("POST", "b", "/files/retain", files={"files": ("chart.jpg", CHART, "image/jpeg")})
+        await app.done("b", answer.json()["operation_ids"][0])
+        assert app.model is not None
+        assert app.model.requests[0].messages[-1].images[0].media_type == "image/png"
+
+
+@pytest.mark.parametrize(
+    ("name", "declared", "kept"),
+    [
+        ("a.csv", None, "text/csv"),
+        ("a.csv", "application/octet-stream", "text/csv"),
+        ("a.md", "application/octet-stream", "text/markdown"),
+        ("a.json", "text/plain", "text/plain"),
+        ("a.log", "application/octet-stream", "application/octet-stream"),
+        ("a.ts", "application/octet-stream", "application/octet-stream"),
+    ],
+)
+async def test_a_kept_upload_has_the_type_that_its_name_tells_where_the_client_tells_none(
+    serve: Serve, name: str, declared: str | None, kept: str
+) -> None:
+    async with serve(None, files=FileSettings(delete_after_retain=False)) as app:
+        about = {"request": '{"files_metadata": [{"document_id": "d"}]}'}
+        sent = {"files": (name, b"name,city\nAnn,Oslo", declared)}
+        answer = await app.call("POST", "b", "/files/retain", files=sent, data=about)
+        await app.done("b", answer.json()["operation_ids"][0])
+        assert [one["media_type"] for one in (await app.document("b", "d"))["attachments"]] == [kept]
 
 
 async def test_nothing_is_dropped_silently_when_nobody_can_see(serve: Serve) -> None:

@@ -139,11 +139,22 @@ def test_uploading_a_document_again_replaces_it(api: Api, bank: str) -> None:
     assert [item["text"] for item in items] == ["Ann lives in Bergen."]
 
 
+def test_an_empty_file_fails_its_own_operation_and_keeps_no_other_out(api: Api, bank: str) -> None:
+    answer = upload(api, bank, [("none.txt", b""), ("a.txt", b"Ann lives in Oslo."), ("none.pdf", b"")])
+    assert answer.status == 200, answer.body
+    ended = [done(api, bank, one) for one in answer.body["operation_ids"]]
+    assert [one["status"] for one in ended] == ["failed", "completed", "failed"]
+    assert [ended[index]["error_message"] for index in (0, 2)] == [
+        "File 'none.txt' can't be read: it is empty.",
+        "File 'none.pdf' can't be read: it is empty.",
+    ]
+    assert api.bank("GET", bank, "/memories/list").body["total"] == 1
+
+
 @pytest.mark.parametrize(
     ("files", "request_", "status", "told"),
     [
         ([], {}, 422, "at least one"),
-        ([("a.txt", b"")], {}, 422, "empty"),
         ([("a.exe", b"MZ")], {}, 422, "not read"),
         ([("a.png", b"\x89PNG")], {}, 422, "HINDSIGHT_API_VLM_MODEL"),
         ([("a.mp3", b"ID3")], {}, 422, "transcript"),
@@ -273,7 +284,7 @@ def test_switched_off(tmp_path: Path) -> None:
 
 
 def test_blocks_over_the_wire(api: Api, bank: str) -> None:
-    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}}
     answer = api.retain(bank, {"content": [{"type": "text", "text": "look"}, picture]})
     assert answer.status == 422
     assert answer.body["detail"][0]["loc"] == ["body", "items", 0, "content"]

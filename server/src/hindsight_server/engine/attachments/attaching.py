@@ -12,7 +12,7 @@ from hindsight_server.domain.errors import BankNotFound, InvalidInput, NotFound
 from hindsight_server.engine.attachments.blocks import AttachmentLimits
 from hindsight_server.engine.attachments.keeper import BlobKeeper
 from hindsight_server.engine.attachments.reader import NO_VISION, AttachmentReader, is_picture
-from hindsight_server.engine.language import CallAbout
+from hindsight_server.engine.language import CallAbout, Spent
 from hindsight_server.ports.records import Bank
 from hindsight_server.ports.store import Store
 
@@ -54,9 +54,9 @@ class Attaching:
         """Around the write of items: the bytes of their attachments are there before it."""
         return self.keeper.keeping(bank_id, [upload for one in items for upload in one.uploads.items()])
 
-    async def read_one(self, bank_id: str, checked: CheckedItem) -> CheckedItem:
-        """An item with what can be read in its attachments; see `AttachmentReader.read_item`."""
-        about = CallAbout(bank_id=bank_id, purpose="vision")
+    async def read_one(self, bank_id: str, checked: CheckedItem, spent: Spent) -> CheckedItem:
+        """An item with what can be read in its attachments, and what that used; see `AttachmentReader.read_item`."""
+        about = CallAbout(bank_id=bank_id, purpose="vision", spent=spent)
         return await self.reader.read_item(await self._bank(bank_id), checked, about)
 
     async def filled(self, bank_id: str, parts: Sequence[Part], operation_id: str | None = None) -> list[Part]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from hindsight_server.domain.attachments import ID_DIGITS, MEDIA_TYPE, Attachment, token, without_tokens
 from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.domain.pictures import false_bytes, unread_type
 from hindsight_server.domain.text import clean_text
 
 _LONGEST_NAME = 255
@@ -105,7 +106,14 @@ def _attachment(block: Mapping[str, Any], kind: str, place: str, limits: Attachm
         raise InvalidInput(
             f"{place}.source.media_type must be a media type such as 'image/png'.", field=f"{place}.source.media_type"
         )
+    is_image = kind == "image" or media_type.startswith("image/")
+    unread = unread_type(media_type) if is_image else None
+    if unread is not None:
+        raise InvalidInput(f"{place}.source.media_type: {unread}.", field=f"{place}.source.media_type")
     data = _decoded(source.get("data"), f"{place}.source.data", limits.bytes_each)
+    wrong = false_bytes(media_type, data) if is_image else None
+    if wrong is not None:
+        raise InvalidInput(f"{place}.source.data is {wrong}.", field=f"{place}.source.data")
     filename = plain_filename(block.get("filename") if isinstance(block.get("filename"), str) else None)
     return describe(data, kind=kind, media_type=media_type, filename=filename), data
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from hindsight_server.domain.attachments import Attachment, Region, filled, regions, shown
 from hindsight_server.domain.errors import BadModelAnswer, Blocked, InvalidInput
+from hindsight_server.domain.pictures import unread_type
 from hindsight_server.engine.attachments.keeper import BlobKeeper
 from hindsight_server.engine.defence import Defender, NoDefence
-from hindsight_server.engine.language import CallAbout, LanguageModel
+from hindsight_server.engine.language import CallAbout, LanguageModel, Spent
 from hindsight_server.engine.language.prompts import data_block, prompt
 from hindsight_server.engine.together import together
 from hindsight_server.ports.llm import Image, Message
@@ -63,7 +64,7 @@ class AttachmentReader:
     def refusal(self, attachment: Attachment) -> str | None:
         """Why an attachment can't be read, with the remedy; None when it can."""
         if is_picture(attachment):
-            return NO_VISION if self._vision is None else None
+            return unread_type(attachment.media_type) or (NO_VISION if self._vision is None else None)
         return self._parser.refusal(attachment.filename or "", attachment.media_type)
 
     def check(self, items: Sequence[CheckedItem]) -> None:
@@ -87,9 +88,11 @@ class AttachmentReader:
         """
         filled_parts = []
         for part in parts:
-            read = await self.read_item(bank, part.checked, about, await earlier(part.checked))
-            waited = part.checked.item.content
-            filled_parts.append(part if read is part.checked else replace(part, checked=read, waited_text=waited))
+            asked = replace(about, spent=Spent())
+            read = await self.read_item(bank, part.checked, asked, await earlier(part.checked))
+            waited, spent = part.checked.item.content, asked.spent.usage
+            same = read is part.checked
+            filled_parts.append(part if same else replace(part, checked=read, waited_text=waited, spent=spent))
         return filled_parts
 
     async def read_item(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from mimetypes import MimeTypes
 from pathlib import PurePath
 from typing import Any
 
@@ -11,8 +13,10 @@ from hindsight_server.domain.attachments import MEDIA_TYPE, from_json, to_json
 from hindsight_server.domain.errors import BadRequest, InvalidInput, NotFound
 from hindsight_server.domain.identity import made_document_id
 from hindsight_server.domain.ids import new_id
+from hindsight_server.domain.pictures import false_bytes, picture_type
 from hindsight_server.engine.attachments.attaching import Attaching
 from hindsight_server.engine.attachments.blocks import describe, plain_filename
+from hindsight_server.engine.attachments.reader import is_picture
 from hindsight_server.engine.language import CallAbout
 from hindsight_server.engine.retain.items import check_bank_id, check_items
 from hindsight_server.engine.retain.retainer import Retainer
@@ -24,7 +28,13 @@ from hindsight_server.ports.store import Store
 FILE_RETAIN = "file_convert_retain"  # the type of operations and jobs
 PARSERS = ("builtin", "markitdown")
 """Names of the one parser that there is; the second is what upstream's clients know its default by."""
-_PICTURES = {
+_ANY = "application/octet-stream"
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+_TYPES = {
+    ".docx": f"{_OFFICE}wordprocessingml.document",
+    ".pptx": f"{_OFFICE}presentationml.presentation",
+    ".xlsx": f"{_OFFICE}spreadsheetml.sheet",
+    ".md": "text/markdown",
     **dict.fromkeys((".jpg", ".jpeg"), "image/jpeg"),
     **dict.fromkeys((".tif", ".tiff"), "image/tiff"),
     **{f".{kind}": f"image/{kind}" for kind in ("png", "gif", "webp", "bmp", "heic", "avif")},
@@ -109,7 +119,12 @@ class Uploads:
         """Read and retain the file of a job. Doing it twice equals doing it once: its document is replaced."""
         payload = job.payload or {}
         (attachment,) = from_json([payload["attachment"]])
+        if not attachment.byte_size:
+            raise InvalidInput(f"File '{attachment.filename}' can't be read: it is empty.")
         data = await self._keeper.read(job.bank_id, attachment.digest)
+        wrong = false_bytes(attachment.media_type, data) if is_picture(attachment) else None
+        if wrong is not None:
+            raise InvalidInput(f"File '{attachment.filename}' can't be read: it is {wrong}.")
         await self._tell(job, "reading")
         about = CallAbout(bank_id=job.bank_id, purpose="vision", operation_id=job.operation_id)
         read = await self._reader.read(attachment, data, about, ("", ""))
@@ -124,13 +139,14 @@ class Uploads:
         )
         if not kept:
             self._keeper.give_up(job.bank_id, attachment.digest)
+        spent = about.spent.usage
         return {
             "document_ids": list(outcome.document_ids),
             "filename": attachment.filename,
             "fact_count": outcome.fact_count,
             "no_fact_documents": outcome.no_fact_documents,
-            "input_tokens": outcome.input_tokens,
-            "output_tokens": outcome.output_tokens,
+            "input_tokens": spent.input_tokens + outcome.input_tokens,
+            "output_tokens": spent.output_tokens + outcome.output_tokens,
             **({"warnings": list(read.warnings)} if read.warnings else {}),
         }
 
@@ -145,9 +161,6 @@ class Uploads:
                 f"The files are larger than {limits.total_bytes} bytes together. Send them in several requests.",
                 field="files",
             )
-        empty = next((file.filename for file in files if not file.data), None)
-        if empty is not None:
-            raise InvalidInput(f"File '{empty[:200]}' is empty.", field="files")
 
     def _job(self, bank_id: str, file: UploadedFile, path: str) -> Operation:
         filename = plain_filename(file.filename) or "file"
@@ -194,8 +207,24 @@ def _item(about: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 
 def _media_type(file: UploadedFile) -> str:
+    """By the name where clients send no type, or one for any bytes; a picture's by its bytes."""
     plain = file.media_type.partition(";")[0].strip().lower()
-    picture = _PICTURES.get(PurePath(file.filename).suffix.lower())
-    if picture is not None and not plain.startswith("image/"):
-        return picture  # clients that send no type, or one for any bytes, name the file all the same
-    return plain if MEDIA_TYPE.fullmatch(plain) else "application/octet-stream"
+    known = _TYPES.get(PurePath(file.filename).suffix.lower())
+    if known is not None and known.startswith("image/") and not plain.startswith("image/"):
+        plain = known
+    elif plain == _ANY or not MEDIA_TYPE.fullmatch(plain):
+        plain = known or _guessed(file.filename)
+    return (picture_type(file.data) or plain) if plain.startswith("image/") else plain
+
+
+def _guessed(filename: str) -> str:
+    kind, packed = _types_by_name().guess_type(filename)
+    if kind is None or packed or kind.startswith(("audio/", "video/")):
+        return _ANY
+    return kind
+
+
+@cache
+def _types_by_name() -> MimeTypes:
+    """Python's own table, without what else the machine knows."""
+    return MimeTypes(filenames=())
