@@ -113,6 +113,16 @@ async def test_the_opposite_of_a_fact_is_refused_and_counted(world: World, said:
     assert (await world.last("b")).result["actions_refused"] == 1
 
 
+async def test_the_tokens_of_answers_that_were_no_good_are_counted(world: World) -> None:
+    await world.retain("b", "Ann likes tea.")
+    world.answer(lambda shown: "I would rather not.")
+    asked = len(world.provider.requests)
+    await world.run("b")
+    assert len(world.provider.requests) == asked + 2
+    result = (await world.last("b")).result
+    assert (result["input_tokens"], result["output_tokens"]) == (20, 10)
+
+
 async def test_a_plan_and_what_came_of_it_may_be_told_as_done(world: World) -> None:
     await world.retain("b", "Ann plans to visit Lima in June.")
     await world.retain("b", "Ann came back from Lima with a lamp.")

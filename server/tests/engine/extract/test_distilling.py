@@ -158,6 +158,19 @@ async def test_facts_beyond_those_that_are_looked_at_are_counted_and_their_turns
     assert outcome.dropped_facts == {"repeated": 399, "too_many": 1}
 
 
+@pytest.mark.parametrize("run_async", [False, True])
+async def test_the_tokens_of_answers_that_were_no_good_are_counted(reading: Read, run_async: bool) -> None:
+    read = reading(lambda request: "I would rather not.")
+    outcome = await read.engine.retain("b", [ItemInput(content="Ann: I moved to Oslo.")], run_async=run_async)
+    used = (outcome.input_tokens, outcome.output_tokens)
+    if run_async:
+        await read.engine.jobs.run_until_idle()
+        result = (await read.engine.operations.status("b", outcome.operation_id or "")).result or {}
+        used = (result["input_tokens"], result["output_tokens"])
+    assert len(read.provider.requests) == 2
+    assert used == (20, 10)
+
+
 async def test_no_facts_is_a_success_that_can_be_seen(reading: Read) -> None:
     read = reading([facts()])
     outcome = await read.engine.retain("b", [ItemInput(content="Ann: Let us see what comes of it, then.")])

@@ -58,10 +58,11 @@ class ModelJudge:
             Message(role="system", text=_instructions(look, notes)),
             Message(role="user", text=_material(look)),
         ]
-        about = CallAbout(bank_id=look.bank_id, purpose=CONSOLIDATION, operation_id=look.operation.operation_id)
+        job = look.operation.operation_id
+        about = CallAbout(bank_id=look.bank_id, purpose=CONSOLIDATION, operation_id=job, spent=look.spent)
         answer = await self._model.structured(messages, SCHEMA, about=about)
         actions, refused = _read(look, answer.value)
-        return Proposal(actions=actions, refused=refused, usage=answer.usage)
+        return Proposal(actions=actions, refused=refused)
 
 
 def _instructions(look: Look, notes: Sequence[str]) -> str:

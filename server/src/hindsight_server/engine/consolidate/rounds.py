@@ -16,8 +16,8 @@ from hindsight_server.engine.consolidate.candidates import candidates_for
 from hindsight_server.engine.consolidate.checking import FULL, Checked, check, facts_without_action
 from hindsight_server.engine.consolidate.drafting import Drafter, Drafts
 from hindsight_server.engine.consolidate.types import ConsolidatorOptions, Judge, Look, Proposal
+from hindsight_server.engine.language import Spent
 from hindsight_server.ports.clock import Clock
-from hindsight_server.ports.llm import Usage
 from hindsight_server.ports.observations import ConsolidationWrite, WaitingFact
 from hindsight_server.ports.records import Operation
 from hindsight_server.ports.store import Store
@@ -34,7 +34,7 @@ class Tally:
     removed: int = 0
     refused: int = 0
     actions: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
-    usage: Usage = field(default_factory=Usage)
+    spent: Spent = field(default_factory=Spent)
 
     def result(self) -> dict[str, Any]:
         """As it is kept with the operation."""
@@ -46,8 +46,8 @@ class Tally:
             "observations_contradicted": self.actions["contradicted"],
             "observations_removed": self.removed,
             "actions_refused": self.refused,
-            "input_tokens": self.usage.input_tokens,
-            "output_tokens": self.usage.output_tokens,
+            "input_tokens": self.spent.usage.input_tokens,
+            "output_tokens": self.spent.usage.output_tokens,
         }
 
 
@@ -133,7 +133,6 @@ class Round:
         look = await self._prepared(scope, facts)
         try:
             proposal = await self._tools.judge.propose(look)
-            self._tally.usage += proposal.usage
             checked = check(look, proposal, self._tools.options.ordinary)
             notes = [one.why for one in checked.refused if one.why != FULL]
             if notes:
@@ -160,7 +159,6 @@ class Round:
             again = await self._tools.judge.propose(look, notes)
         except (BadModelAnswer, AnswerTooLong):
             return proposal, checked
-        self._tally.usage += again.usage
         second = check(look, again, self._tools.options.ordinary)
         return (again, second) if len(second.refused) < len(checked.refused) else (proposal, checked)
 
@@ -177,6 +175,7 @@ class Round:
             settings=settings,
             usual_scopes=self._config["default_observation_scopes"],
             room=None if limit is None or limit < 0 else max(0, limit - held),
+            spent=self._tally.spent,
         )
 
     async def _as_read(self, facts: Sequence[WaitingFact]) -> list[WaitingFact]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from hindsight_server.domain.grounding import Ordinary
 from hindsight_server.domain.model import Fact
 from hindsight_server.domain.observation_scopes import Scope
-from hindsight_server.ports.llm import Usage
+from hindsight_server.engine.language import Spent
 from hindsight_server.ports.observations import Observation, Source, WaitingFact
 from hindsight_server.ports.records import Operation
 
@@ -76,6 +76,7 @@ class Look:
         settings: those that hold in the scope.
         usual_scopes: the bank's scopes of facts whose document names none (`domain.observation_scopes.scopes_of`).
         room: how many observations more the scope may hold; None for any number.
+        spent: what each answer of a model has used is added to.
     """
 
     operation: Operation
@@ -85,6 +86,7 @@ class Look:
     settings: Mapping[str, Any] = field(default_factory=dict)
     usual_scopes: object | None = None
     room: int | None = None
+    spent: Spent = field(default_factory=Spent, compare=False)
 
     @property
     def bank_id(self) -> str:
@@ -103,7 +105,6 @@ class Proposal:
     actions: tuple[Action, ...]
     further: tuple[Fact, ...] = ()
     refused: tuple[Refused, ...] = ()
-    usage: Usage = field(default_factory=Usage)
 
 
 class Judge(Protocol):

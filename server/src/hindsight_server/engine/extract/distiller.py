@@ -16,7 +16,7 @@ from hindsight_server.engine.extract.asking import messages, prompt_version, que
 from hindsight_server.engine.extract.checking import Checked, PassageCheck, Source
 from hindsight_server.engine.extract.passages import Passage, passages
 from hindsight_server.engine.extract.types import ChunkFailure, Distilled, Dropped, Outage
-from hindsight_server.engine.language import CallAbout, LanguageModel
+from hindsight_server.engine.language import CallAbout, LanguageModel, Spent
 from hindsight_server.engine.offload import offloaded
 from hindsight_server.ports.extractor import ExtractionOptions
 from hindsight_server.ports.llm import ChatReply, ChatRequest, Usage
@@ -41,7 +41,6 @@ class _Chunk:
     given: int = 0
     dropped: list[Dropped] = field(default_factory=list)
     kept_turns: set[int] = field(default_factory=set)
-    usage: Usage = field(default_factory=Usage)
     failure: ChunkFailure | None = None
 
 
@@ -106,13 +105,12 @@ class Distiller:
             before: what was said before the item, to understand it by.
         """
         outage = outage or Outage()
+        about = replace(about, spent=Spent())
         source = Source(item, extraction, options, self._ordinary)
         read = await _read_for(item, extraction, before)
         chunks = await asyncio.gather(*(self._chunk(source, passage, about, outage) for passage in read))
         by_index = {passage.chunk_index: chunk for passage, chunk in zip(read, chunks, strict=True)}
-        usage = Usage()
-        for chunk in chunks:
-            usage += chunk.usage
+        usage = about.spent.usage
         return Distilled(
             extraction=await offloaded(len(extraction.facts), lambda: _joined(source, by_index, usage)),
             dropped=tuple(dropped for chunk in chunks for dropped in chunk.dropped),
@@ -136,7 +134,7 @@ class Distiller:
     async def _read(self, source: Source, passage: Passage, about: CallAbout, outage: Outage, chunk: _Chunk) -> None:
         """Read a passage, in halves when the answer gets too long."""
         try:
-            given = await self._ask(source, passage, about, outage, chunk)
+            given = await self._ask(source, passage, about, outage)
         except AnswerTooLong:
             halves = passage.halves()
             if halves is None:
@@ -158,7 +156,7 @@ class Distiller:
             told = {fact.turn_index for _, fact in checked.facts}
             chunk.kept_turns |= {line.turn.index for line in passage.lines} - told
 
-    async def _ask(self, source: Source, passage: Passage, about: CallAbout, outage: Outage, chunk: _Chunk) -> Given:
+    async def _ask(self, source: Source, passage: Passage, about: CallAbout, outage: Outage) -> Given:
         asked = messages(source.item, source.options, passage)
         given = self._answers.get(question_id(asked)) if self._answers else None
         async with self._turns:
@@ -171,7 +169,6 @@ class Distiller:
                 raise
             if given is None:
                 outage.failures = 0
-        chunk.usage += answer.usage
         await asyncio.sleep(0)  # the next question goes out before this answer is checked
         return read_facts(answer.value)
 

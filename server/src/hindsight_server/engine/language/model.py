@@ -198,6 +198,7 @@ class LanguageModel:
     def _taken(self, request: ChatRequest, about: CallAbout, reply: ChatReply) -> ChatReply:
         """An answer of before, recorded as one that took no time."""
         now = time.time()
+        about.spent.usage += reply.usage
         self._record(
             Attempt(
                 about=about,
@@ -241,6 +242,7 @@ class LanguageModel:
         try:
             async with asyncio.timeout(request.timeout_seconds):
                 reply = await self._provider.chat(request)
+            about.spent.usage += reply.usage
             return reply
         except TimeoutError:
             error = f"no answer within {request.timeout_seconds:g} s"

@@ -36,6 +36,13 @@ class ModelOptions:
     longest_wait_seconds: float = 60.0
 
 
+@dataclass(slots=True)
+class Spent:
+    """What questions have used so far, also those whose answers were no good or were asked for again."""
+
+    usage: Usage = field(default_factory=Usage)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallAbout:
     """What a question is asked for; kept in the request log.
@@ -49,6 +56,7 @@ class CallAbout:
         within_seconds: how long the caller waits for an answer, all tries together; None is as long as they take.
         since: when the caller began, in seconds since the epoch. What is forgotten later may still be in its questions,
             however long they wait to be asked.
+        spent: what each answer has used is added to.
     """
 
     bank_id: str
@@ -59,6 +67,7 @@ class CallAbout:
     document_id: str | None = None
     within_seconds: float | None = None
     since: float = field(default_factory=time.time, compare=False)
+    spent: Spent = field(default_factory=Spent, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

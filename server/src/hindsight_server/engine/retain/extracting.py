@@ -143,7 +143,9 @@ class Extracting:
         documents = [*index(extract(parts, self._extractor, stored_chunks(parts)), self._indexer)]
         encodings = self._indexer.encode_few(texts_to_encode(documents))
         add_encodings(documents, encodings)
-        return Prepared(documents=tuple(documents), unencoded=sum(encoding is None for encoding in encodings))
+        spent = sum((part.spent for part in parts), Usage())
+        unencoded = sum(encoding is None for encoding in encodings)
+        return Prepared(documents=tuple(documents), usage=spent, unencoded=unencoded)
 
     async def read(self, parts: Sequence[Part], about: CallAbout, outage: Outage) -> Read:
         """The parts with facts: extracted in worker threads a slice at a time, then read by the model, all at once."""
@@ -204,6 +206,7 @@ def _as_read(reads: Iterable[Read]) -> tuple[list[Extracted], Prepared]:
     unsupported, usage = 0, Usage()
     for read in reads:
         for one, distilled in zip(read.extracted, read.distilled, strict=True):
+            usage += one.part.spent
             if distilled is None:
                 extracted.append(one)
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from hindsight_server.domain.identity import fold_number, named_session
@@ -24,6 +24,7 @@ from hindsight_server.engine.retain.items import CheckedItem
 from hindsight_server.engine.retain.source import to_source
 from hindsight_server.ports.embedder import Encoding
 from hindsight_server.ports.extractor import ExtractionOptions, Extractor
+from hindsight_server.ports.llm import Usage
 from hindsight_server.ports.records import ChunkWrite, DocumentWrite, FactWrite
 
 
@@ -38,6 +39,7 @@ class Part:
         expected_hash: the content hash that the document must still have when the part replaces it.
         before: what was said before it in its document, as the model is shown it.
         waited_text: the item's content before its attachments were read; None when there was nothing to read.
+        spent: what a model has used to read them.
     """
 
     checked: CheckedItem
@@ -47,6 +49,7 @@ class Part:
     expected_hash: str | None = None
     waited_text: str | None = None
     before: str = ""
+    spent: Usage = field(default_factory=Usage)
 
 
 def settle_modes(items: Sequence[CheckedItem]) -> list[UpdateMode]:

@@ -13,7 +13,7 @@ from hindsight_server.engine.attachments.attaching import Attaching, check_attac
 from hindsight_server.engine.attachments.extracting import AttachmentExtractor, attributed
 from hindsight_server.engine.defence import Defender, NoDefence
 from hindsight_server.engine.extract import Distilled
-from hindsight_server.engine.language import CallAbout
+from hindsight_server.engine.language import CallAbout, Spent
 from hindsight_server.engine.retain.items import check_items
 from hindsight_server.engine.retain.planning import bank_of
 from hindsight_server.engine.retain.types import ItemInput, RetainLimits
@@ -72,8 +72,9 @@ class Previewer:
         if screened.violations:
             raise Blocked(screened.violations)
         (allowed,) = screened.items
+        vision = Spent()
         if self._attaching is not None:
-            allowed = await self._attaching.read_one(bank_id, allowed)
+            allowed = await self._attaching.read_one(bank_id, allowed, vision)
         config = settings.resolve(bank.config if bank else {}) | given
         strategies = config["retain_strategies"] or {}
         config["retain_strategies"] = {name: {**strategy, **given} for name, strategy in strategies.items()}
@@ -85,7 +86,11 @@ class Previewer:
             distilled = await self._distiller.distil(allowed.item, options, found, about)
         extraction = attributed(distilled.extraction, allowed.item)
         facts = sorted(extraction.facts, key=lambda fact: fact.chunk_index)
-        return replace(distilled, extraction=replace(distilled.extraction, facts=tuple(facts)))
+        used = distilled.usage + vision.usage
+        extraction = replace(
+            distilled.extraction, facts=tuple(facts), input_tokens=used.input_tokens, output_tokens=used.output_tokens
+        )
+        return replace(distilled, extraction=extraction, usage=used)
 
     def _reader(self, mode: str) -> str:
         return self._distiller.reader(mode) if self._distiller else ""
