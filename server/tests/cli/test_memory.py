@@ -142,6 +142,21 @@ def test_every_option_of_recall_is_taken(run: Run, filled: str) -> None:
 
 
 @pytest.mark.feature("O2")
+def test_reflect_shows_what_its_answer_rests_on_and_how_it_was_found(run: Run, filled: str) -> None:
+    asked = ("memory", "reflect", filled, "Where does Ann live?")
+    told = json.loads(run(*asked, "--trace", "--json").stdout)
+    assert told["trace"]["tool_calls"][0]["tool"] == "recall"
+    assert json.loads(run(*asked, "--json").stdout)["trace"] is None
+    (memory,) = told["based_on"]["memories"]
+    shown = run(*asked, "--trace", "--facts")
+    assert f"It rests on:\n- world {memory['id']}: {memory['text']}" in shown.stdout
+    assert "recall {" in shown.stderr
+    plain = run(*asked)
+    assert "It rests on" not in plain.stdout
+    assert "recall {" not in plain.stderr
+
+
+@pytest.mark.feature("O2")
 def test_reflect_answers(run: Run, filled: str, tmp_path: Path) -> None:
     assert "Oslo" in run("memory", "reflect", filled, "Where does Ann live?", "--budget", "mid").stdout
     schema = tmp_path / "schema.json"

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from hindsight_client import Hindsight
@@ -121,6 +125,18 @@ def test_what_was_not_asked_for_is_left_out(api: Api, talk: str) -> None:
     assert (body["based_on"], body["trace"], body["structured_output"]) == (None, None, None)
     inputs_only = ask(api, talk, include={"tool_calls": {"output": False}}).body["trace"]["tool_calls"]
     assert [one["output"] for one in inputs_only] == [None, None]
+
+
+def test_the_request_on_the_page_brings_evidence_and_trace(api: Api, talk: str) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "explanation" / "reflect.md").read_text(encoding="utf-8")
+    shown = re.search(r"```sh\n(.*?)```", page, re.DOTALL)
+    assert shown
+    words = shlex.split(shown.group(1))
+    path, body = urlsplit(words[2]).path, json.loads(words[words.index("-d") + 1])
+    told = api("POST", path.replace("/ann/", f"/{talk}/"), body).body
+    assert told["based_on"]["memories"]
+    assert [one["tool"] for one in told["trace"]["tool_calls"]]
+    assert told["trace"]["llm_calls"]
 
 
 def test_through_the_client(client: Hindsight, api: Api, talk: str) -> None:

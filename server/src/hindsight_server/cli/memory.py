@@ -129,17 +129,24 @@ def reflect(  # noqa: PLR0913 -- its parameters are the options
     schema: Annotated[Path | None, typer.Option(help="A JSON schema file for a structured answer.")] = None,
     tags: Tags = None,
     tags_match: Match = TagsMatch.ANY,
+    facts: Annotated[bool, typer.Option("--facts", help="Show what the answer rests on.")] = False,
+    trace: Annotated[bool, typer.Option("--trace", help="Show what was searched for.")] = False,
 ) -> None:
-    """Answer a question from the memories, with the facts it rests on."""
-    body: dict[str, Any] = {"query": query, "budget": budget.value, "include": {"facts": {}}}
+    """Answer a question from the memories."""
+    include = {"facts": {}, "tool_calls": {} if trace else None}
+    body: dict[str, Any] = {"query": query, "budget": budget.value, "include": include}
     body |= {"tags": _split(tags), "tags_match": tags_match.value, "response_schema": _read_schema(schema)}
     answer = send(context.obj, bank, "POST", "reflect", body)
     text = answer["text"]
     if answer.get("structured_output") is not None:
         text += "\n\n" + json.dumps(answer["structured_output"], ensure_ascii=False, indent=2)
+    if facts:
+        text += "\n\n" + _rests_on(answer.get("based_on") or {})
     show(context.obj, answer, [{"text": answer["text"]}], text=text)
     if schema is not None and answer.get("structured_output") is None:
         say(f"No structured answer: {answer.get('structured_output_error') or 'the server gave none'}")
+    if trace and context.obj.output.value in ("table", "csv"):
+        say(_trace_lines(answer.get("trace") or {}))
 
 
 @app.command()
@@ -194,6 +201,24 @@ def _recall_row(result: dict[str, Any], *, verbose: bool) -> dict[str, Any]:
         row |= {name: result.get(name) for name in ("occurred_start", "mentioned_at", "document_id", "entities")}
         row |= {name: result["scores"][name] for name in ("semantic", "keyword", "reranker")}
     return row | {"text": result["text"]}
+
+
+def _rests_on(based_on: dict[str, Any]) -> str:
+    """The memories, mental models and directives of an answer, a line each."""
+    lines = [f"- {one['type']} {one['id']}: {one['text']}" for one in based_on.get("memories") or ()]
+    lines += [f"- mental model {one['id']}: {one.get('context') or ''}" for one in based_on.get("mental_models") or ()]
+    lines += [f"- directive {one['name']}: {one['content']}" for one in based_on.get("directives") or ()]
+    return "\n".join(["It rests on:", *lines]) if lines else "It rests on nothing that it names."
+
+
+def _trace_lines(trace: dict[str, Any]) -> str:
+    """What was called, and what the model was asked, a line each; what the calls brought is in the JSON."""
+    lines = []
+    for call in trace.get("tool_calls") or ():
+        given = json.dumps(call["input"], ensure_ascii=False)
+        lines.append(f"{call['iteration']}. {call['tool']} {given} ({call['duration_ms']} ms)")
+    lines += [f"model: {call['scope']} ({call['duration_ms']} ms)" for call in trace.get("llm_calls") or ()]
+    return "\n".join(lines) if lines else "The server tells no trace."
 
 
 def _read_schema(path: Path | None) -> Any:
