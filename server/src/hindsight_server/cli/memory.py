@@ -54,6 +54,8 @@ def retain(  # noqa: PLR0913 -- its parameters are the options
     answer = send(context.obj, bank, "POST", "memories", {"items": [item]})
     row = {"bank_id": answer["bank_id"], "items_count": answer["items_count"]}
     left = _left(answer)
+    if came := _came(answer):
+        say(f"Note: {came}.")
     show(context.obj, answer, [{**row, "operation_id": left} if left else row])
     if left:
         say(
@@ -133,7 +135,7 @@ def reflect(  # noqa: PLR0913 -- its parameters are the options
     trace: Annotated[bool, typer.Option("--trace", help="Show what was searched for.")] = False,
 ) -> None:
     """Answer a question from the memories."""
-    include = {"facts": {}, "tool_calls": {} if trace else None}
+    include: dict[str, Any] = {"facts": {}, "tool_calls": {} if trace else None}
     body: dict[str, Any] = {"query": query, "budget": budget.value, "include": include}
     body |= {"tags": _split(tags), "tags_match": tags_match.value, "response_schema": _read_schema(schema)}
     answer = send(context.obj, bank, "POST", "reflect", body)
@@ -179,6 +181,7 @@ def _retain_file(state: State, bank: str, candidate: Candidate, shared: dict[str
     try:
         item = {"content": read(candidate.path), "document_id": candidate.document_id, **shared}
         answer = Api(state).send("POST", f"{bank_path(bank)}/memories", {"items": [item]})
+        reason = _came(answer)
         if left := _left(answer):
             reason = f"the language model could not be used for all of it; operation {left} reads it again"
     except Refused as refusal:
@@ -193,6 +196,17 @@ def _retain_file(state: State, bank: str, candidate: Candidate, shared: dict[str
 def _left(answer: dict[str, Any]) -> str | None:
     """The job that a retain has left behind: it reads again what the language model could not be used for."""
     return next(iter(answer.get("operation_ids") or ()), None)
+
+
+def _came(answer: dict[str, Any]) -> str | None:
+    """What a retain kept less of than was said, by the reasons for which facts of the language model were dropped."""
+    dropped = ", ".join(f"{reason} {count}" for reason, count in (answer.get("dropped_facts") or {}).items())
+    told = f"facts of the language model were dropped ({dropped})" if dropped else ""
+    if answer.get("no_fact_documents"):
+        return f"no facts were kept, so that recall finds nothing of it: {told or 'nothing in it was worth keeping'}"
+    if dropped and answer.get("unsupported_chunks"):
+        return f"{told}; where none were left, the text stays as it was written"
+    return told or None
 
 
 def _recall_row(result: dict[str, Any], *, verbose: bool) -> dict[str, Any]:
