@@ -152,6 +152,25 @@ def test_the_reason_of_a_failure_is_told(command: Command) -> None:
     assert "has it done now" in shown.stderr
 
 
+def test_retain_tells_that_nothing_was_kept_and_what_was_dropped(
+    command: Command, model: Model, tmp_path: Path
+) -> None:
+    model.reply = {"facts": []}
+    none = command.run("memory", "retain", "Ann: Let us see what comes of it, then.")
+    assert "no facts were kept, so that recall finds nothing of it: nothing in it was worth keeping" in none.stderr
+    (tmp_path / "a.txt").write_text("Ann: Let us see what comes of it, then.")
+    assert "no facts were kept" in command("memory", "retain-files", str(tmp_path))["files"][0]["reason"]
+    assert command("memory", "retain", "Ann: We will see, then.")["no_fact_documents"] == 1
+    model.reply = {"facts": [*_FACT["facts"], {"what": "Ann moved to Rome with Victor.", "line": 1}]}
+    some = command.run("memory", "retain", "Ann: I moved to Oslo.")
+    assert "Note: facts of the language model were dropped (name 1)." in some.stderr
+    told = command("memory", "retain", "Ann: I moved to Oslo.")
+    assert (told["no_fact_documents"], told["dropped_facts"]) == (0, {"name": 1})
+    model.reply = {"facts": [{"what": "Ann moved to Rome with Victor.", "line": 1}]}
+    kept = command.run("memory", "retain", "Ann: I moved to Oslo.").stderr
+    assert "(name 1); where none were left, the text stays as it was written" in kept
+
+
 def test_a_list_that_is_cut_off_tells_how_to_go_on(command: Command) -> None:
     command.run("memory", "retain", "Ben: I sold my canoe.")
     cut = command.run("operation", "list", "--limit", "1")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
 from fastapi import Request, Response
 
@@ -24,6 +24,19 @@ class ReceiptedItem(wire.MemoryItem):
 
 class RetainBody(wire.RetainRequest):
     items: list[ReceiptedItem]  # type: ignore[assignment]
+
+
+class RetainAnswer(shapes.RetainResponse):
+    """Ours beside the API's fields, where it was done at once: what came of it.
+
+    `no_fact_documents` counts documents none of whose words are kept as a fact; `dropped_facts` facts of a language
+    model that were not kept, by reason; `unsupported_chunks` chunks whose words stay because none of theirs were.
+    """
+
+    fact_count: NotRequired[int]
+    no_fact_documents: NotRequired[int]
+    dropped_facts: NotRequired[dict[str, int]]
+    unsupported_chunks: NotRequired[int]
 
 
 async def retain(request: Request, bank_id: BankId, body: Annotated[RetainBody, Body(RetainBody)]) -> Response:
@@ -71,15 +84,18 @@ def item_input(item: wire.MemoryItem) -> ItemInput:
     )
 
 
-def retain_answer(outcome: RetainOutcome) -> shapes.RetainResponse:
-    """The outcome on the wire; `usage` only for what was done at once, `operation_ids` the jobs that are left to do."""
+def retain_answer(outcome: RetainOutcome) -> RetainAnswer:
+    """The outcome on the wire; `operation_ids` are the jobs that are left to do.
+
+    `usage` and what came of it are told only of what was done at once.
+    """
     used: shared.TokenUsage = {
         "input_tokens": outcome.input_tokens,
         "output_tokens": outcome.output_tokens,
         "total_tokens": outcome.input_tokens + outcome.output_tokens,
     }
     left = outcome.operation_id if outcome.run_async else outcome.repair_operation_id
-    return {
+    told: RetainAnswer = {
         "success": True,
         "bank_id": outcome.bank_id,
         "items_count": outcome.items_count,
@@ -88,6 +104,14 @@ def retain_answer(outcome: RetainOutcome) -> shapes.RetainResponse:
         "operation_ids": [left] if left else None,
         "usage": None if outcome.run_async else used,
     }
+    if not outcome.run_async:
+        told["fact_count"] = outcome.fact_count
+        told["no_fact_documents"] = outcome.no_fact_documents
+        if outcome.dropped_facts:
+            told["dropped_facts"] = dict(outcome.dropped_facts)
+        if outcome.unsupported_chunks:
+            told["unsupported_chunks"] = outcome.unsupported_chunks
+    return told
 
 
-HANDLERS = {"retain_memories": Handler(retain, shapes.RetainResponse, RetainBody)}
+HANDLERS = {"retain_memories": Handler(retain, RetainAnswer, RetainBody)}
