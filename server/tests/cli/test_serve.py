@@ -152,6 +152,41 @@ def test_a_bad_setting_is_told_with_exit_code_2(tmp_path: Path) -> None:
     assert "HINDSIGHT_API_PORT" in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({"LLM_PROVIDER": "openai", "LLM_MODEL": "m", "LLM_API_KEY": "k"}, "'openai' is not installed"),
+        ({"FILE_STORAGE_TYPE": "s3", "FILE_STORAGE_S3_BUCKET": "b"}, "needs obstore"),
+    ],
+)
+def test_a_library_that_the_settings_need_is_missed_before_anybody_is_told_to_come(
+    tmp_path: Path, variables: dict[str, str], told: str
+) -> None:
+    run = (
+        "import sys\n"
+        "from importlib import util\n"
+        "there = util.find_spec\n"
+        "util.find_spec = lambda name, *rest: None if name in ('openai', 'obstore') else there(name, *rest)\n"
+        "from hindsight_server.cli.main import main\n"
+        "sys.argv[0] = 'hindsight'\n"
+        "main()\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HINDSIGHT_")}
+    environment |= {f"HINDSIGHT_API_{name}": value for name, value in variables.items()}
+    ended = subprocess.run(
+        [sys.executable, "-c", run, "serve", "--data-dir", str(tmp_path / "data"), "--port", str(free_port())],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert told in ended.stderr
+    assert "pip install" in ended.stderr
+    assert not (tmp_path / "data").exists()
+
+
 def test_the_data_folder_can_be_named_by_the_environment(tmp_path: Path) -> None:
     folder = tmp_path / "named"
     environment = {"HINDSIGHT_API_DATA_DIR": str(tmp_path / "not-used")}

@@ -9,15 +9,23 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hindsight_server.bootstrap.models import build_models
-from hindsight_server.settings import Settings
+from hindsight_server.bootstrap.models import build_models, check_models
+from hindsight_server.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     from hindsight_server.http.services import Services
     from hindsight_server.ports.embedder import Embedder
     from hindsight_server.ports.store import Store
 
-__all__ = ["build_embedder", "build_models", "build_services", "build_store", "check_folder", "limit_threads"]
+__all__ = [
+    "build_embedder",
+    "build_models",
+    "build_services",
+    "build_store",
+    "check_folder",
+    "check_libraries",
+    "limit_threads",
+]
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
@@ -59,6 +67,17 @@ def build_embedder(settings: Settings) -> Embedder:
     from hindsight_server.adapters.embed import make_embedder
 
     return make_embedder(settings.embeddings_provider)
+
+
+def check_libraries(settings: Settings) -> None:
+    """Raise SettingsError when the settings need a library that is not installed; none is imported."""
+    from hindsight_server.extras import lacking_for_blobs
+
+    check_models(settings.language)
+    kind = settings.files.storage_type
+    lacking = None if kind == "native" else lacking_for_blobs(kind)
+    if lacking is not None:
+        raise SettingsError(lacking)
 
 
 def check_folder(settings: Settings) -> None:

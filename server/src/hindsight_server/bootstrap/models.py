@@ -63,6 +63,16 @@ def build_models(wanted: LanguageSettings, record: Recorder | None = None) -> Mo
     )
 
 
+def check_models(wanted: LanguageSettings) -> None:
+    """Raise SettingsError when the library of a provider is not installed; none is imported."""
+    from hindsight_server.extras import lacking_for_model
+
+    for model in (wanted.retain, wanted.reflect, wanted.consolidation, wanted.vision):
+        lacking = lacking_for_model(model.known.api, model.provider) if model.configured else None
+        if lacking is not None:
+            raise SettingsError(lacking)
+
+
 def _provider(settings: ModelSettings) -> ChatProvider:
     from hindsight_server.adapters.llm import Endpoint, make_provider
     from hindsight_server.domain.errors import ModelRefused

@@ -44,9 +44,12 @@ def run(*, host: str | None, port: int | None, data_dir: str | None, log_level: 
     """Serve until SIGINT or SIGTERM. Ends with exit code 2, and the reason, when it can't begin."""
     tune_allocator(os.environ)
     sys.setswitchinterval(_SWITCH_SECONDS)
+    from hindsight_server.bootstrap import check_libraries
+
     given = {"host": host, "port": port, "data_dir": Path(data_dir) if data_dir else None, "log_level": log_level}
     try:
         settings = Settings.from_environment(os.environ, **given)
+        check_libraries(settings)
     except SettingsError as error:
         give_up(str(error), code=2)
     logging.basicConfig(

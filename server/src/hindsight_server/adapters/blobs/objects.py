@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hindsight_server.adapters.blobs.keys import check_digest, check_space, checked, is_digest, is_space, no_blob
 from hindsight_server.domain.errors import HindsightServerError, NotFound
+from hindsight_server.extras import lacking_for_blobs
 from hindsight_server.ports.blobs import StoredBlob
 
 if TYPE_CHECKING:
@@ -79,12 +80,11 @@ def make_store(kind: str, values: Mapping[str, Any]) -> ObjectStore:
     Raises:
         HindsightServerError: obstore is not installed, or it can't use the options.
     """
-    try:
-        from obstore.store import AzureStore, GCSStore, S3Store
-    except ImportError:
-        raise HindsightServerError(
-            f"Files are to be kept in {kind}, which needs obstore: pip install 'hindsight-server[blobs]'."
-        ) from None
+    lacking = lacking_for_blobs(kind)
+    if lacking is not None:
+        raise HindsightServerError(lacking)
+    from obstore.store import AzureStore, GCSStore, S3Store
+
     options = {name: value for name, value in values.items() if value is not None}
     container = options.pop("container")
     try:

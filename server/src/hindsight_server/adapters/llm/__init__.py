@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 from hindsight_server.adapters.llm.endpoint import Endpoint
 from hindsight_server.domain.errors import ModelRefused
+from hindsight_server.extras import lacking_for_model
 from hindsight_server.ports.llm import ChatProvider
 
 __all__ = ["Endpoint", "make_provider"]
@@ -17,11 +16,9 @@ def make_provider(endpoint: Endpoint) -> ChatProvider:
     Raises:
         ModelRefused: the library of the endpoint's wire format is not installed; the message says how to get it.
     """
-    if find_spec(endpoint.api) is None:
-        raise ModelRefused(
-            f"The package '{endpoint.api}' is not installed, and provider '{endpoint.provider}' needs it: "
-            f"pip install 'hindsight-server[{endpoint.api}]'"
-        )
+    lacking = lacking_for_model(endpoint.api, endpoint.provider)
+    if lacking is not None:
+        raise ModelRefused(lacking)
     if endpoint.api == "anthropic":
         from hindsight_server.adapters.llm.anthropic_chat import AnthropicProvider
 

@@ -14,6 +14,7 @@ from typing import Any
 from hindsight_server.adapters.parse import LENGTH_BYTES
 from hindsight_server.adapters.parse.kinds import Kind, kind_of
 from hindsight_server.domain.errors import InvalidInput
+from hindsight_server.extras import remedy
 from hindsight_server.ports.parser import FileText, SourceFile
 
 _LIBRARIES = {Kind.PDF: "pypdf", Kind.DOCX: "docx", Kind.PPTX: "pptx", Kind.XLSX: "openpyxl"}
@@ -65,7 +66,7 @@ class ProcessParser:
             return "no model that can see images is configured. Set HINDSIGHT_API_VLM_MODEL"
         library = _LIBRARIES.get(kind)
         if library is not None and find_spec(library) is None:
-            return f"reading {kind.value.upper()} needs more libraries: pip install 'hindsight-server[files]'"
+            return f"reading {kind.value.upper()} needs more libraries: {remedy('files')}"
         return None
 
     async def parse(self, file: SourceFile) -> FileText:

@@ -17,6 +17,7 @@ from typing import Any
 from hindsight_server.adapters.parse import LENGTH_BYTES
 from hindsight_server.adapters.parse.kinds import Kind
 from hindsight_server.adapters.parse.plain import Unreadable, csv_text, decoded, html_text
+from hindsight_server.extras import remedy
 from hindsight_server.ports.parser import FileText
 
 
@@ -56,9 +57,7 @@ def read_file(kind: Kind, data: bytes, limits: Mapping[str, int]) -> dict[str, A
     except Unreadable as reason:
         return {"error": str(reason)}
     except ImportError as error:
-        return {
-            "error": f"reading it needs {error.name}, which is not installed: pip install 'hindsight-server[files]'"
-        }
+        return {"error": f"reading it needs {error.name}, which is not installed: {remedy('files')}"}
     except MemoryError:
         return {"error": "reading it takes too much memory"}
     except RecursionError:
