@@ -130,3 +130,51 @@ def test_the_nearest_sentence_of_a_line() -> None:
 )  # fmt: skip
 def test_the_forms_of_a_word_have_one_lemma(forms: str) -> None:
     assert len({lemma(form) for form in forms.split()}) == 1
+
+
+# The line of the last speaker is the one that a statement was read in.
+TURNED_OF_ANOTHER = [
+    (["Ann: I like dogs.", "Bob: I hate dogs."], "Bob likes dogs."),
+    (["Bob: I hate tea.", "Ann: I like tea."], "Ann hates tea."),
+    (["Ann: I bought the blue car.", "Bob: I sold the blue car."], "Bob bought the blue car."),
+    (["Bob: I sold the blue car.", "Ann: I bought the blue car."], "Ann sold the blue car."),
+    (["Ann: I lent Kim 90 euros.", "Bob: I borrowed 90 euros from Kim."], "Bob lent Kim 90 euros."),
+    (["Ann: I accepted the offer.", "Bob: I declined the offer."], "Bob accepted the offer."),
+    (["Ann: Do you like dogs?", "Bob: I hate dogs."], "Bob likes dogs."),
+    (["Ann: Love dogs!", "Bob: I hate dogs."], "Bob loves dogs."),
+    (["Ann: I like tea, Bob.", "Bob: I hate tea."], "Bob likes tea."),
+    (["Ann: My sister likes tea.", "Bob: I hate tea."], "Bob likes tea."),
+    (["Ann: I like tea with Kim.", "Bob: Kim hates tea."], "Kim likes tea."),
+    (["Ann: Lee likes tea.", "Bob: Kim hates tea."], "Kim likes tea."),
+    (["Ann: I live in Rome and like dogs.", "Bob: I live in Oslo and hate dogs."], "Bob lives in Oslo and likes dogs."),
+    (["Ann: My car is expensive.", "Bob: My car is not expensive."], "Bob's car is expensive."),
+    (["Ann: Dogs frighten me.", "Bob: Dogs don't frighten me."], "Dogs frighten Bob."),
+]
+BORNE_OUT_BY_ANOTHER = [
+    (["Ann: Kim likes tea.", "Bob: Kim hates tea."], "Kim likes tea."),
+    (["Bob: Kim hates tea.", "Ann: Kim likes tea."], "Kim hates tea."),
+    (["Ann: She likes tea.", "Bob: Kim hates tea."], "Kim likes tea."),
+    (["Ann: We like tea.", "Bob: I hate tea."], "Bob likes tea."),
+    (["Ann: You like tea.", "Bob: I hate tea."], "Bob likes tea."),
+    (["Ann: Bob likes tea.", "Bob: I hate tea."], "Bob likes tea."),
+    (["Bob: I like tea.", "Ann: Why?", "Bob: I hate tea."], "Bob likes tea."),
+    (["Ann: Do you like tea?", "Bob: Yes."], "Bob likes tea."),
+    (["Ann: Kim sold me the boat.", "Bob: Nice!", "Ann: Kim sold me the boat."], "Ann bought the boat from Kim."),
+    (["Bob: Hi.", "Ann: I bought a car in May and sold it in June."], "Ann bought a car in May."),
+    (["Bob: Hi.", "Ann: I borrowed a bike, and lent it to Kim."], "Ann lent the bike to Kim."),
+]
+
+
+def _told_by_two(lines: list[str], fact: str) -> bool:
+    said = [Said(text, speaker) for speaker, _, text in (line.partition(": ") for line in lines)]
+    return Told(said, ["Ann", "Bob"]).is_turned(Said(fact), len(said) - 1)
+
+
+@pytest.mark.parametrize(("lines", "fact"), TURNED_OF_ANOTHER)
+def test_what_one_says_of_himself_bears_out_nothing_of_another(lines: list[str], fact: str) -> None:
+    assert _told_by_two(lines, fact)
+
+
+@pytest.mark.parametrize(("lines", "fact"), BORNE_OUT_BY_ANOTHER)
+def test_what_another_says_of_somebody_may_bear_it_out(lines: list[str], fact: str) -> None:
+    assert not _told_by_two(lines, fact)

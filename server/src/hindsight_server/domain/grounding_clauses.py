@@ -112,6 +112,18 @@ def lemmas(words: str) -> frozenset[str]:
     return frozenset(lemma(word) for word in words.split())
 
 
+def opposites(pairs: str) -> dict[str, frozenset[str]]:
+    """The lemmas that stand against each lemma of pairs that are parted by commas.
+
+    Example:
+        >>> opposites("love hate")
+        {'lov': frozenset({'hat'}), 'hat': frozenset({'lov'})}
+    """
+    split = [(lemma(one), lemma(other)) for one, other in (pair.split() for pair in pairs.split(","))]
+    both = [*split, *((other, one) for one, other in split)]
+    return {word: frozenset(other for one, other in both if one == word) for word, _ in both}
+
+
 _DENYING, _WEIGHED = lemmas(_DENYING_TEXT), lemmas(_WEIGHED_TEXT)
 _GIVES_UP = lemmas("give up")
 _OVER = frozenset(["was", "were", "had", "did", "used", "once", "formerly", "previously"])

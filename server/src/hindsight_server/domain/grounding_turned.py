@@ -9,27 +9,45 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hindsight_server.domain.grounding import fold
-from hindsight_server.domain.grounding_clauses import Clause, Stand, Word, content, is_passive, lemma, lemmas, sentences
+from hindsight_server.domain.grounding_clauses import (
+    Clause,
+    Stand,
+    Word,
+    content,
+    is_passive,
+    lemmas,
+    opposites,
+    sentences,
+)
 from hindsight_server.domain.grounding_han import HanLine, is_turned_in_han
+from hindsight_server.domain.grounding_people import (
+    CALLED,
+    KIN,
+    may_be_of,
+    named,
+    object_of,
+    objects_of,
+    person,
+    place_before,
+    subject_of,
+)
 from hindsight_server.domain.remembering import once
 
 _HAN = re.compile("[\u3400-\u9fff]")
-_KIN = lemmas("mother father brother sister wife husband son daughter uncle aunt cousin grandma grandpa boss manager")
-_CALLED = _KIN | lemmas("user assistant")
 _OPPOSITES_TEXT = (
     "love hate, like hate, like dislike, love dislike, enjoy hate, enjoy dislike, "
     "approve reject, accept reject, accept decline, allow forbid"
 )
-_PAIRS = [(lemma(one), lemma(other)) for one, other in (pair.split() for pair in _OPPOSITES_TEXT.split(","))]
-_OPPOSITES = (*_PAIRS, *((other, one) for one, other in _PAIRS))
-_OPPOSED = frozenset(word for word, _ in _OPPOSITES)
+_CONVERSES_TEXT = (
+    "buy sell, lend borrow, win lose, find lose, gain lose, pass fail, hire fire, marry divorce, remember forget, "
+    "start stop, start quit, begin stop, open close"
+)
+_OPPOSITES, _CONVERSES = opposites(_OPPOSITES_TEXT), opposites(_CONVERSES_TEXT)
+_OPPOSED = _OPPOSITES.keys() | _CONVERSES.keys()
 _MUTUAL = lemmas("meet marry date divorce talk speak chat play work live fight argue agree quarrel split share say")
-_NO_OBJECT_AFTER_TEXT = "of in on at by from with about like as than after before near and or"
-_NO_OBJECT_AFTER = frozenset(_NO_OBJECT_AFTER_TEXT.split())
 _DETERMINERS_TEXT = "a an the some any no my your his her its our their this that these those each every"
 _DETERMINERS = frozenset(_DETERMINERS_TEXT.split())
 _OWN = frozenset(["i", "me", "my", "mine", "we", "us", "our"])
@@ -118,15 +136,22 @@ class Told:
                     and not self._is_said_elsewhere(fact, clause, word, line)
                 ):
                     return True
-        return not fact.content.isdisjoint(_OPPOSED) and any(
-            self._is_opposite(fact, word, against, line) for word, against in _OPPOSITES
+        return any(
+            self._is_opposite(fact, word, against, line)
+            for word in fact.content & _OPPOSED
+            for against in (_OPPOSITES.get(word, frozenset()) | _CONVERSES.get(word, frozenset())) & line.content
         )
 
     def _is_opposite(self, fact: Clause, word: str, against: str, line: Said) -> bool:
-        return fact.stand(word) is Stand.SAID and any(
+        """Whether a clause has the opposite of a word. One buys what another sells: of converses both are of one."""
+        is_converse = word in _CONVERSES
+        if fact.stand(word) is not Stand.SAID or (is_converse and word in line.content):
+            return False
+        return any(
             clause.stand(against) is Stand.SAID
-            and not self._is_said_elsewhere(fact, clause, word, line)
+            and (not is_converse or _has_one_subject(fact, word, clause, against, line.speaker))
             and self._is_plain(fact, clause, {word, against}, Stand.DENIED)
+            and not self._is_said_elsewhere(fact, clause, word, line)
             for clause in line.clauses
         )
 
@@ -152,13 +177,15 @@ class Told:
         return any(
             clause is not against
             and clause.stand(word) not in (None, stand)
+            and (stand is not None or not clause.is_question)
             and self._nearness(fact, clause, other) >= near
+            and (other is line or may_be_of(fact, word, clause, other.speaker, self._called))
             for other in self.lines
             for clause in other.clauses
         )
 
     def _nearness(self, fact: Clause, clause: Clause, line: Said) -> int:
-        own = line.speaker is not None and _person(line.speaker) in fact.folded
+        own = line.speaker is not None and person(line.speaker) in fact.folded
         return len(fact.content & clause.content) + (own and not clause.folded.isdisjoint(_OWN))
 
     # A word put in the place of another
@@ -185,7 +212,7 @@ class Told:
 
     def _has_new_object(self, fact: Clause, at: int, line: Said) -> bool:
         verb = fact.words[at]
-        if verb.is_function or verb.is_capital or self._subject(fact.words, at, None) is None:
+        if verb.is_function or verb.is_capital or subject_of(fact.words, at, None) is None:
             return False
         told = _object_words(fact.words, at)
         if len(told) < 2 or not told.isdisjoint(self._content):
@@ -210,9 +237,9 @@ class Told:
         content = fact.content
         folded = {word for clause in fact.clauses for word in clause.folded}
         asked = {word for clause in line.clauses for word in clause.folded}
-        if _person(line.speaker) not in folded or "you" not in asked:
+        if person(line.speaker) not in folded or "you" not in asked:
             return False
-        others = {_person(one) for one in self._speakers} - {_person(line.speaker)}
+        others = {person(one) for one in self._speakers} - {person(line.speaker)}
         if not asked.isdisjoint(_OWN) or not content.isdisjoint(_TELLING) or not others.isdisjoint(folded):
             return False
         near = [clause for clause in line.clauses if clause.content & content - self._people]
@@ -222,17 +249,17 @@ class Told:
 
     def _is_exchanged(self, fact: Clause, seat: int) -> bool:
         line = self.lines[seat]
-        if not any(word.is_capital or word.lemma in _CALLED for word in fact.words):
+        if not any(word.is_capital or word.lemma in CALLED for word in fact.words):
             return False  # it names nobody
         for at, verb in enumerate(fact.words):
-            if verb.is_function or verb.is_capital or verb.lemma in _KIN:
+            if verb.is_function or verb.is_capital or verb.lemma in KIN:
                 continue
             if verb.lemma in _MUTUAL:
                 return False
-            subject = self._subject(fact.words, at, None)
+            subject = subject_of(fact.words, at, None)
             if subject is None or is_passive(fact.words, at):
                 continue
-            object_ = self._object(fact.words, at, None)
+            object_ = object_of(fact.words, at, None)
             places = _nearest(fact, line, verb.lemma)
             judged = (self._judged(clause.words, place, subject, object_, fact, line) for clause, place in places)
             # What follows is no verb of the subject.
@@ -247,67 +274,20 @@ class Told:
         self, words: Sequence[Word], at: int, subject: str, object_: str | None, fact: Clause, line: Said
     ) -> bool:
         """Whether a clause has the people of a statement the other way round."""
-        speaker = _person(line.speaker or "")
-        doer, before = self._subject(words, at, line.speaker), self._named(words[:at], line.speaker)
+        speaker = person(line.speaker or "")
+        doer, before = subject_of(words, at, line.speaker), named(words[:at], line.speaker)
         if is_passive(words, at) or subject in before or (doer is None and _is_subject(words, at)):
             return False
-        if subject in self._objects(words, at, line.speaker) or (object_ is not None and doer == object_):
+        if subject in objects_of(words, at, line.speaker) or (object_ is not None and doer == object_):
             return True
-        place = _back(words, at)
+        place = place_before(words, at)
         if place < 0:
             return False
         if subject == speaker:  # who speaks does not call himself so
             return words[place].folded in ("he", "she", "they")
-        if words[place].folded != "i" or subject in self._named(words, line.speaker):
+        if words[place].folded != "i" or subject in named(words, line.speaker):
             return False
-        return speaker in fact.folded or subject in {_person(one) for one in self._speakers}
-
-    def _subject(self, words: Sequence[Word], at: int, speaker: str | None) -> str | None:
-        """Who stands right before a verb, helpers between them aside."""
-        place = _back(words, at)
-        if place < 0:
-            return None
-        if place > 0 and words[place - 1].folded in _NO_OBJECT_AFTER - {"and"}:
-            return None
-        return self._who(words[place], speaker, as_object=False)
-
-    def _object(self, words: Sequence[Word], at: int, speaker: str | None) -> str | None:
-        """Who stands right after a verb."""
-        for word in words[at + 1 : at + 4]:
-            if word.folded in _NO_OBJECT_AFTER:
-                return None
-            who = self._who(word, speaker, as_object=True)
-            if who is not None:
-                return who
-        return None
-
-    def _objects(self, words: Sequence[Word], at: int, speaker: str | None) -> set[str]:
-        """Everybody who may be the object of a verb."""
-        found = set()
-        for place in range(at + 1, len(words)):
-            who = self._who(words[place], speaker, as_object=True)
-            if who is None:
-                continue
-            before = place - 1
-            while before > at and (words[before].is_capital or words[before].folded in ("the", "his", "her", "my")):
-                before -= 1
-            if words[before].folded not in _NO_OBJECT_AFTER:
-                found.add(who)
-        return found
-
-    def _named(self, words: Iterable[Word], speaker: str | None) -> set[str]:
-        return {who for word in words if (who := self._who(word, speaker, as_object=None)) is not None}
-
-    def _who(self, word: Word, speaker: str | None, *, as_object: bool | None) -> str | None:
-        """Whom a word names."""
-        if word.is_owner:
-            return None
-        own = {True: ("me", "us"), False: ("i", "we"), None: ("i", "we", "me", "us")}[as_object]
-        if word.folded in own:
-            return _person(speaker) if speaker else None
-        if word.folded in ("user", "assistant") or word.lemma in _KIN:
-            return word.lemma if word.lemma in _KIN else word.folded
-        return word.folded if word.is_capital and not word.is_function and len(word.folded) > 2 else None
+        return speaker in fact.folded or subject in {person(one) for one in self._speakers}
 
     @once
     def _han_lines(self) -> list[HanLine]:
@@ -318,8 +298,24 @@ class Told:
         return frozenset([word for line in self.lines for word in line.content]) | self._people
 
     @once
+    def _called(self) -> frozenset[str]:
+        return frozenset(person(one) for one in self._speakers)
+
+    @once
     def _people(self) -> frozenset[str]:
         return frozenset().union(*map(content, self._speakers))
+
+
+def _has_one_subject(fact: Clause, word: str, clause: Clause, told: str, speaker: str | None) -> bool:
+    """Whether one and the same is the subject of a verb in a statement and of another verb in a clause."""
+    (said, at), (other, place) = (
+        (one.words, next(at for at, word in enumerate(one.words) if word.lemma == verb))
+        for one, verb in ((fact, word), (clause, told))
+    )
+    subject = subject_of(said, at, None)
+    if subject is None or is_passive(said, at) is not is_passive(other, place):
+        return False
+    return subject == subject_of(other, place, speaker)
 
 
 def _is_of_what_follows(words: frozenset[str], clause: Clause, line: Said) -> bool:
@@ -345,12 +341,6 @@ def near_sentence(line: Said, fact: Said) -> str:
     if not any(shares):
         return line.text
     return " ".join(word.folded for clause in line.sentences[shares.index(max(shares))] for word in clause.words)
-
-
-def _person(name: str) -> str:
-    """What somebody is called by: the last word of a name."""
-    words = fold(name).split()
-    return words[-1] if words else ""
 
 
 def _object_words(words: Sequence[Word], at: int) -> set[str]:
@@ -383,13 +373,6 @@ def _places(clause: Clause, verb: str) -> list[int]:
         for at, word in enumerate(clause.words)
         if word.lemma == verb and (at == 0 or clause.words[at - 1].folded not in _DETERMINERS)
     ]
-
-
-def _back(words: Sequence[Word], at: int) -> int:
-    place = at - 1
-    while place >= 0 and words[place].is_helper:
-        place -= 1
-    return place
 
 
 def _is_subject(words: Sequence[Word], at: int) -> bool:
