@@ -33,6 +33,7 @@ from .test_forgotten_words import in_files, rows
 SAID = ("Ann: I moved to Oslo in May.", "Ann: Near my flat in Oslo is the harbour.")
 OBSERVED = "Ann lives in Oslo, near the harbour, under zworbelig elms."
 SECRET = "Ann: The zworbelig elms there are near my flat."
+QUOTE = "The zworbelig elms"  # kept for the fact that holds it
 
 
 class Now:
@@ -44,7 +45,7 @@ class Now:
 
 def answer(request: ChatRequest) -> dict[str, Any]:
     labels = [f"F{number}" for number in range(1, 4) if f"F{number}: " in request.messages[1].text]
-    sources = [{"fact": label, "quote": ""} for label in labels]
+    sources = [{"fact": label, "quote": QUOTE} for label in labels]
     return {"actions": [{"action": "create", "observation": None, "text": OBSERVED, "sources": sources}]}
 
 
@@ -123,6 +124,13 @@ def test_an_observation_is_listed_counted_and_told(own: Api) -> None:
     (version,) = own.bank("GET", "b", f"/memories/{found['id']}/history").body
     assert (version["action"], version["text"], version["previous_text"]) == ("created", OBSERVED, None)
     assert {fact["text"] for fact in version["source_facts"]} == {*SAID, SECRET}
+    assert {fact["text"]: fact["quote"] for fact in version["source_facts"]} == {
+        SAID[0]: None,
+        SAID[1]: None,
+        SECRET: QUOTE,
+    }
+    alone = own.bank("GET", "b", f"/memories/{found['id']}").body
+    assert (alone["history"], len(alone["source_memory_ids"])) == ([], 3)
     assert own.bank("GET", "b", "/memories/nobody/history").status == 404
     scopes = own.bank("GET", "b", "/observations/scopes").body
     assert (scopes["scopes"], scopes["total"]) == ([{"tags": ["user:ann"], "count": 1}], 1)

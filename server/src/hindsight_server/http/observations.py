@@ -26,7 +26,8 @@ class HistoryEntry(TypedDict):
     """A version of an observation; the API leaves its shape open.
 
     `action` is ``created``, ``updated``, ``contradicted`` or ``supported``; `previous_text` is what it said before,
-    null for the first. `source_facts` are the facts that this version added, as they are now.
+    null for the first. `source_facts` are the facts that this version added, as they are now, each with its
+    `quote`: the stretch of its text that proves the observation; null where none was given.
     """
 
     version: int
@@ -98,12 +99,12 @@ def _entry(change: Change) -> HistoryEntry:
         "previous_text": change.previous_text,
         "changed_at": iso(version.changed_at),
         "source_fact_ids": list(version.fact_ids),
-        "source_facts": [_source(fact) for fact in change.facts],
+        "source_facts": [_source(fact, change.quotes.get(fact.fact_id)) for fact in change.facts],
     }
 
 
-def _source(fact: Fact) -> dict[str, Any]:
-    return dict(fact_answer(fact))
+def _source(fact: Fact, quote: str | None) -> dict[str, Any]:
+    return {**fact_answer(fact), "quote": quote}
 
 
 def _preview(found: StrategiesPreview) -> shapes.ConsolidationStrategiesPreview:

@@ -25,11 +25,16 @@ MOST_SCANNED = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A version of an observation, with the facts that it added as they are now."""
+    """A version of an observation, with the facts that it added as they are now.
+
+    Args:
+        quotes: by fact, the stretch of its text that proves the observation, where one is kept.
+    """
 
     version: ObservationVersion
     previous_text: str | None
     facts: tuple[Fact, ...]
+    quotes: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +89,12 @@ class Observations:
         versions = await self._store.observation_history(bank_id, memory_id)
         wanted = dict.fromkeys(fact_id for version in versions for fact_id in version.fact_ids)
         facts = {fact.fact_id: fact for fact in await self._store.facts_by_id(bank_id, list(wanted))} if wanted else {}
+        held = await self._store.observations(bank_id, [memory_id]) if wanted else []
+        quotes = {source.fact_id: source.quote for one in held for source in one.sources if source.quote}
         return [
             Change(
                 version=version,
+                quotes=quotes,
                 previous_text=before.text if before is not None else None,
                 facts=tuple(facts[fact_id] for fact_id in version.fact_ids if fact_id in facts),
             )
