@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -165,13 +165,12 @@ class RetainWrite:
     Args:
         operation: recorded in the same transaction (a finished synchronous retain, or a pending job).
         bank_created_at: the bank that the writer saw, if any: Conflict is raised when it was deleted since.
-        finishes: id of the job that this write completes. The texts and chunks of `documents` are those that the job's
-            own write stored; only their facts are new and take the places of the job's pending ones, whatever was
-            appended to the document meanwhile. A document that was replaced or deleted since is left alone. NotFound is
-            raised when the job is gone, Conflict when it was cancelled. `operation` then brings the job's result.
+        finishes: id of the job that this write completes. Texts and chunks of `documents` are those that its own write
+            stored; only their facts are new and take the places of the pending ones, whatever was appended meanwhile.
+            Documents that were replaced or deleted since are left alone. NotFound is raised when the job is gone,
+            Conflict when it was cancelled. `operation` brings the job's result, or `result` makes it of those ids.
         job: the job that writes this without finishing it, if any; the same is raised.
-        goes_on: the job is not completed yet: only the documents of this write are finished, each with all parts that
-            wait for the job, and `operation` brings what there is to tell so far.
+        goes_on: the job is not completed yet: of its documents those of this write are, with all parts that wait.
         security_events: what memory defence decided about it; kept unless the write is a replay.
     """
 
@@ -180,6 +179,7 @@ class RetainWrite:
     now: datetime
     operation: Operation | None = None
     finishes: str | None = None
+    result: Callable[[Set[str]], Mapping[str, Any]] | None = None
     job: str | None = None
     goes_on: bool = False
     bank_created_at: datetime | None = None

@@ -11,7 +11,7 @@ from hindsight_server.domain.errors import Conflict, ModelUnavailable
 from hindsight_server.engine.memories import MemoryPatch
 from hindsight_server.engine.retain import ItemInput
 from hindsight_server.ports.llm import ChatReply, ChatRequest
-from hindsight_server.ports.records import FactFilter
+from hindsight_server.ports.records import FactFilter, RetainResult, RetainWrite
 from hindsight_server.testing.scripted_model import ScriptedProvider
 
 from ..conftest import Engine
@@ -161,3 +161,29 @@ async def test_what_is_invalidated_stays_so_when_its_text_comes_again_under_othe
     await engine.jobs.run_until_idle()
     (found,) = (await engine.memories.list("b", FactFilter())).items
     assert (found.state, found.tags) == ("invalidated", ("user:bob",))
+
+
+@pytest.mark.parametrize("model", [True, False])
+async def test_facts_of_a_document_that_is_deleted_while_it_is_read_are_not_counted(
+    engine: Engine, reading: Read, model: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if model:
+        reading(lambda request: facts(fact(_BOAT)))
+    items = [ItemInput(content=_BOAT, document_id="d"), ItemInput(content=_BOAT, document_id="e")]
+    operation_id = (await engine.retain("b", items, run_async=True)).operation_id or ""
+    retain = engine.store.retain
+
+    async def retained(write: RetainWrite) -> RetainResult:
+        if write.documents:
+            await engine.documents.delete("b", "d")
+        monkeypatch.undo()
+        return await retain(write)
+
+    monkeypatch.setattr(engine.store, "retain", retained)
+    await engine.jobs.run_until_idle()
+    done = await engine.operations.status("b", operation_id)
+    assert done.status == "completed"
+    assert done.result is not None
+    assert (done.result["document_ids"], done.result["fact_count"]) == (["e"], 1)
+    assert done.result["no_fact_documents"] == 0
+    assert await engine.texts("b") == [_BOAT]

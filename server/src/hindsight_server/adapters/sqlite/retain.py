@@ -94,6 +94,8 @@ def _finish(connection: apsw.Connection, write: RetainWrite, operation_id: str) 
         connection.execute(sql("documents.operation_done"), (write.bank_id, operation_id))
     session.save(documents=bool(stored))
     result = None if write.operation is None else write.operation.result
+    if write.result is not None:
+        result = write.result(written.difference(document.document_id for document in stored))
     job = Operation(bank_id=write.bank_id, operation_id=operation_id, type="", status=status, lease=lease)
     if write.goes_on:
         note_result(connection, write.operation or job, result, write.now)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -64,6 +64,19 @@ def _failed(result: Mapping[str, Any]) -> dict[str, list[int]]:
     for sums in list(failed.values())[:1]:
         sums[:] = [result.get("failed_chunks", 0), result.get("failed_facts", 0)]
     return failed
+
+
+def kept_of(prepared: Prepared, passed_over: Set[str]) -> Prepared:
+    """What was prepared without the documents that were not stored, as they were replaced or deleted meanwhile."""
+    if not passed_over:
+        return prepared
+    documents = tuple(one for one in prepared.documents if one.document_id not in passed_over)
+    return replace(
+        prepared,
+        documents=documents,
+        unread=tuple(one for one in prepared.unread if one.document_id not in passed_over),
+        unencoded=sum(fact.encoding is None for one in documents for fact in one.facts),
+    )
 
 
 def added(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:

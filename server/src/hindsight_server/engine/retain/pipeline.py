@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from hindsight_server.domain.errors import StaleDocument
@@ -14,7 +13,7 @@ from hindsight_server.engine.extract import Outage
 from hindsight_server.engine.jobs import WAITED
 from hindsight_server.engine.language import CallAbout
 from hindsight_server.engine.retain.extracting import Extracting, Prepared, Read
-from hindsight_server.engine.retain.outcome import added, result_of
+from hindsight_server.engine.retain.outcome import added, kept_of, result_of
 from hindsight_server.engine.retain.prepare import Extracted, Part
 from hindsight_server.engine.together import first_of
 from hindsight_server.ports.clock import Clock
@@ -66,7 +65,7 @@ class Pipeline:
             raise StaleDocument("Documents changed while they were being extracted.")
         result = storing.result()
         if not result.get("failed_documents"):
-            await self._write(replace(operation, result=result), [], goes_on=False)
+            await self._write(operation, [], lambda _: result, goes_on=False)
         return result
 
     async def _read_all(self, operation: Operation, documents: Sequence[Sequence[Part]], outage: Outage) -> None:
@@ -117,9 +116,15 @@ class Pipeline:
         return batch, True
 
     async def _store_batch(self, batch: Sequence[Read], prepared: Prepared, progress: _Progress) -> None:
-        result = progress.after(result_of(prepared))
+        made: dict[str, Any] = {}
+
+        def result(passed_over: Set[str]) -> Mapping[str, Any]:
+            made.clear()
+            made.update(progress.after(result_of(kept_of(prepared, passed_over))))
+            return progress.told(made)
+
         try:
-            await self._write(progress.told(result), prepared.documents, goes_on=True)
+            await self._write(progress.operation, prepared.documents, result, goes_on=True)
         except StaleDocument:
             if len(batch) == 1:
                 self._stale = True
@@ -127,9 +132,16 @@ class Pipeline:
             for one in batch:
                 await self._store_batch([one], await self._extracting.indexed([one]), progress)
         else:
-            progress.result = result
+            progress.result = made
 
-    async def _write(self, operation: Operation, documents: Sequence[Any], *, goes_on: bool) -> None:
+    async def _write(
+        self,
+        operation: Operation,
+        documents: Sequence[Any],
+        result: Callable[[Set[str]], Mapping[str, Any]],
+        *,
+        goes_on: bool,
+    ) -> None:
         await self._store.retain(
             RetainWrite(
                 bank_id=operation.bank_id,
@@ -137,6 +149,7 @@ class Pipeline:
                 now=self._clock.now(),
                 operation=operation,
                 finishes=operation.operation_id,
+                result=result,
                 goes_on=goes_on,
             )
         )
@@ -147,7 +160,7 @@ class _Progress:
 
     def __init__(self, operation: Operation, so_far: Mapping[str, Any], clock: Clock) -> None:
         self.result: Mapping[str, Any] = dict(so_far)
-        self._operation = operation
+        self.operation = operation
         known = operation.result or {}
         # Of a job that has waited for a batch: it is the same one after a crash.
         self._kept = {name: known[name] for name in ("batch", WAITED) if name in known}
@@ -156,12 +169,12 @@ class _Progress:
     def after(self, more: Mapping[str, Any]) -> dict[str, Any]:
         return added(self.result, more)
 
-    def told(self, result: Mapping[str, Any]) -> Operation:
-        """The operation with its progress: what is there of it, and what was done so far."""
+    def told(self, result: Mapping[str, Any]) -> dict[str, Any]:
+        """What the operation tells: how far it is, and what was done so far."""
         at = {
             "stage": "extracting",
             "at": self._clock.now().isoformat(),
             "processed": len(result["document_ids"]),
-            "total": self._operation.items_count,
+            "total": self.operation.items_count,
         }
-        return replace(self._operation, result={**self._kept, "progress": at, "read": dict(result)})
+        return {**self._kept, "progress": at, "read": dict(result)}

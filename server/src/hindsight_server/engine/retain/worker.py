@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from hindsight_server.engine.offload import offloaded
 from hindsight_server.engine.retain.batching import Batching
 from hindsight_server.engine.retain.extracting import Extracting, Prepared
 from hindsight_server.engine.retain.mending import Mending
-from hindsight_server.engine.retain.outcome import result_of, told
+from hindsight_server.engine.retain.outcome import kept_of, result_of, told
 from hindsight_server.engine.retain.payload import document_to_reprocess, documents_to_repair, from_payload
 from hindsight_server.engine.retain.pipeline import Pipeline
 from hindsight_server.engine.retain.planning import stored_parts, with_stored_hashes
@@ -111,17 +111,25 @@ class RetainWorker:
     async def _finish(self, operation: Operation, parts: Sequence[Part]) -> dict[str, Any]:
         """All of it in one transaction, which is quick without a model."""
         prepared = await self._extracting.prepared(operation.bank_id, parts, operation_id=operation.operation_id)
-        result = await offloaded(len(parts), lambda: result_of(prepared))
+
+        made: dict[str, Any] = {}
+
+        def result(passed_over: Set[str]) -> dict[str, Any]:
+            made.clear()
+            made.update(result_of(kept_of(prepared, passed_over)))
+            return made
+
         await self._store.retain(
             RetainWrite(
                 bank_id=operation.bank_id,
                 documents=prepared.documents,
                 now=self._clock.now(),
-                operation=replace(operation, result=result),
+                operation=operation,
                 finishes=operation.operation_id,
+                result=result,
             )
         )
-        return result
+        return made
 
     async def _repaired(self, operation: Operation, outage: Outage, document_id: str) -> dict[str, Any]:
         """Read again what could not be read of a document; nothing when it is gone."""

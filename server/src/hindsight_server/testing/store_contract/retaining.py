@@ -309,7 +309,10 @@ class FinishContract:
         pending = (document("gone", "x", state=FactState.PENDING), document("stays", "y", state=FactState.PENDING))
         await store.retain(write("b", *pending, operation=operation("b", "job 2")))
         await store.delete_document("b", "gone", NOW)
-        await store.retain(write("b", document("gone", "x"), document("stays", "y"), finishes="job 2"))
+        both, left = (document("gone", "x"), document("stays", "y")), "job 2"
+        done = await store.retain(write("b", *both, finishes=left, result=lambda passed: {"passed": sorted(passed)}))
+        assert done.operation is not None
+        assert done.operation.result == {"passed": ["gone"]}
         assert await texts_of(store) == ["newer", "y"]
 
     async def test_clearing_a_bank_cancels_what_would_fill_it_again(self, store: Store) -> None:
