@@ -178,3 +178,48 @@ def test_what_one_says_of_himself_bears_out_nothing_of_another(lines: list[str],
 @pytest.mark.parametrize(("lines", "fact"), BORNE_OUT_BY_ANOTHER)
 def test_what_another_says_of_somebody_may_bear_it_out(lines: list[str], fact: str) -> None:
     assert not _told_by_two(lines, fact)
+
+
+OFTEN_FOR_NEVER = [
+    (["Bob: I never drink coffee."], "Bob often drinks coffee."),
+    (["Bob: I never drink coffee."], "Bob drinks coffee every day."),
+    (["Bob: I never drink coffee."], "Bob drinks coffee every single day."),
+    (["Bob: I never drink coffee."], "Bob sometimes drinks coffee."),
+    (["Bob: I never drink coffee."], "Bob drinks coffee twice a day."),
+    (["Bob: I never drink coffee."], "Bob drinks coffee on Sundays."),
+    (["Bob: I don't drink coffee."], "Bob always drinks coffee."),
+    (["Bob: I no longer drink coffee."], "Bob often drinks coffee."),
+    (["Ann: I drink coffee every day.", "Bob: I never drink coffee."], "Bob drinks coffee every day."),
+    (["Ann: I often drink coffee.", "Bob: I never drink coffee."], "Bob often drinks coffee."),
+    (["Bob: I rarely drink coffee."], "Bob drinks coffee every day."),
+    (["Bob: I hardly ever drink coffee."], "Bob often drinks coffee."),
+    (["Bob: I almost never drink coffee."], "Bob usually drinks coffee."),
+    (["Ann: I often drink coffee.", "Bob: I seldom drink coffee."], "Bob often drinks coffee."),
+    (["Ann: I often drink coffee."], "Ann rarely drinks coffee."),
+]
+AS_OFTEN = [
+    (["Bob: I rarely drink coffee."], "Bob seldom drinks coffee."),
+    (["Bob: I never drank coffee before. Now I drink it every day."], "Bob drinks coffee every day."),
+    (["Bob: I never drank coffee before."], "Bob never drank coffee before."),
+    (["Bob: I never drank coffee until now."], "Bob drinks coffee often."),
+    (["Bob: I don't usually drink coffee."], "Bob sometimes drinks coffee."),
+    (["Bob: I don't drink coffee every day."], "Bob sometimes drinks coffee."),
+    (["Bob: I rarely drink coffee, but I often drink tea."], "Bob often drinks tea."),
+    (["Bob: I rarely drink coffee at home, but at work I drink coffee every day."], "Bob often drinks coffee at work."),
+    (["Bob: I used to drink coffee every day, now I rarely drink it."], "Bob used to drink coffee every day."),
+    (["Bob: I used to drink coffee every day, now I rarely drink it."], "Bob rarely drinks coffee now."),
+    (["Bob: Ann rarely cooks, I often cook."], "Bob often cooks."),
+    (["Ann: I rarely cook.", "Bob: I often cook."], "Bob often cooks."),
+    (["Ann: I didn't go to the gym today."], "Ann goes to the gym every day."),
+    (["Bob: I never skip my run, I run every day."], "Bob runs every day."),
+]
+
+
+@pytest.mark.parametrize(("lines", "fact"), OFTEN_FOR_NEVER)
+def test_how_often_does_not_hide_a_lost_never_or_rarely(lines: list[str], fact: str) -> None:
+    assert _told_by_two(lines, fact)
+
+
+@pytest.mark.parametrize(("lines", "fact"), AS_OFTEN)
+def test_what_happens_as_often_as_told_is_left_alone(lines: list[str], fact: str) -> None:
+    assert not _told_by_two(lines, fact)

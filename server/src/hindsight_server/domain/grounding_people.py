@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hindsight_server.domain.grounding import fold
-from hindsight_server.domain.grounding_clauses import Clause, Word, lemmas
+from hindsight_server.domain.grounding_clauses import Clause, Word, is_passive, lemmas
 
 KIN = lemmas("mother father brother sister wife husband son daughter uncle aunt cousin grandma grandpa boss manager")
 CALLED = KIN | lemmas("user assistant")
@@ -87,6 +87,18 @@ def _who(word: Word, speaker: str | None, *, as_object: bool | None) -> str | No
     if word.folded in ("user", "assistant") or word.lemma in KIN:
         return word.lemma if word.lemma in KIN else word.folded
     return word.folded if word.is_capital and not word.is_function and len(word.folded) > 2 else None
+
+
+def has_one_subject(fact: Clause, word: str, clause: Clause, told: str, speaker: str | None) -> bool:
+    """Whether one and the same is the subject of a verb in a statement and of another verb in a clause."""
+    (said, at), (other, place) = (
+        (one.words, next(at for at, word in enumerate(one.words) if word.lemma == verb))
+        for one, verb in ((fact, word), (clause, told))
+    )
+    subject = subject_of(said, at, None)
+    if subject is None or is_passive(said, at) is not is_passive(other, place):
+        return False
+    return subject == subject_of(other, place, speaker)
 
 
 def may_be_of(fact: Clause, word: str, clause: Clause, speaker: str | None, speakers: frozenset[str]) -> bool:

@@ -23,9 +23,11 @@ from hindsight_server.domain.grounding_clauses import (
     sentences,
 )
 from hindsight_server.domain.grounding_han import HanLine, is_turned_in_han
+from hindsight_server.domain.grounding_often import besides, how_often, is_against, is_general, tells_how_often
 from hindsight_server.domain.grounding_people import (
     CALLED,
     KIN,
+    has_one_subject,
     may_be_of,
     named,
     object_of,
@@ -110,12 +112,13 @@ class Told:
         """
         if _HAN.search(fact.text):
             return is_turned_in_han(fact.text, seat, self._han_lines, self._speakers)
-        checks = (self._is_denied, self._is_exchanged, self._is_replaced)
+        checks = (self._is_denied, self._is_of_other_frequency, self._is_exchanged, self._is_replaced)
         return any(check(one, seat) for one in fact.clauses for check in checks)
 
     def is_clause_turned(self, fact: Clause, seat: int) -> bool:
         """The same of one clause of a statement, which may join words of several lines."""
-        return self._is_denied(fact, seat) or self._is_exchanged(fact, seat)
+        checks = (self._is_denied, self._is_of_other_frequency, self._is_exchanged)
+        return any(check(fact, seat) for check in checks)
 
     # A "not" lost or added
 
@@ -149,7 +152,7 @@ class Told:
             return False
         return any(
             clause.stand(against) is Stand.SAID
-            and (not is_converse or _has_one_subject(fact, word, clause, against, line.speaker))
+            and (not is_converse or has_one_subject(fact, word, clause, against, line.speaker))
             and self._is_plain(fact, clause, {word, against}, Stand.DENIED)
             and not self._is_said_elsewhere(fact, clause, word, line)
             for clause in line.clauses
@@ -160,6 +163,8 @@ class Told:
         if fact.limits != clause.limits:
             return False
         rest = fact.content - heads - self._people
+        if against is Stand.DENIED and is_general(clause):
+            rest -= how_often(fact)  # "often" does not part a fact from the "never" that it lost
         inside, new = rest & clause.content, rest - self._content
         if 4 * len(new) > len(rest):
             return False
@@ -187,6 +192,27 @@ class Told:
     def _nearness(self, fact: Clause, clause: Clause, line: Said) -> int:
         own = line.speaker is not None and person(line.speaker) in fact.folded
         return len(fact.content & clause.content) + (own and not clause.folded.isdisjoint(_OWN))
+
+    # "Rarely" told as "often"
+
+    def _is_of_other_frequency(self, fact: Clause, seat: int) -> bool:
+        if not tells_how_often(fact):
+            return False
+        against = [clause for clause in self.lines[seat].clauses if is_against(fact, clause)]
+        if not against:
+            return False
+        rest = besides(fact) - self._people
+        head = next((word.lemma for word in fact.words if word.lemma in rest), "")
+        told = [
+            clause
+            for other in self.lines
+            for clause in other.clauses
+            if (rest <= clause.content or (clause.leans and head in clause.content))
+            and may_be_of(fact, head, clause, other.speaker, self._called)
+        ]
+        return bool(rest and told) and all(
+            any(clause is one for one in against) and clause.limits == fact.limits for clause in told
+        )
 
     # A word put in the place of another
 
@@ -304,18 +330,6 @@ class Told:
     @once
     def _people(self) -> frozenset[str]:
         return frozenset().union(*map(content, self._speakers))
-
-
-def _has_one_subject(fact: Clause, word: str, clause: Clause, told: str, speaker: str | None) -> bool:
-    """Whether one and the same is the subject of a verb in a statement and of another verb in a clause."""
-    (said, at), (other, place) = (
-        (one.words, next(at for at, word in enumerate(one.words) if word.lemma == verb))
-        for one, verb in ((fact, word), (clause, told))
-    )
-    subject = subject_of(said, at, None)
-    if subject is None or is_passive(said, at) is not is_passive(other, place):
-        return False
-    return subject == subject_of(other, place, speaker)
 
 
 def _is_of_what_follows(words: frozenset[str], clause: Clause, line: Said) -> bool:
