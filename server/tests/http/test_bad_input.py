@@ -54,6 +54,43 @@ def test_a_blank_query_is_422(api: Any, bank: str, query: str) -> None:
     assert api.bank("POST", bank, "/reflect", {"query": "  "}).status == 422
 
 
+@pytest.mark.parametrize(
+    ("content", "place", "told"),
+    [
+        ([{"type": "image", "source": {"type": "url", "url": "http://x/"}}], [0, "source"], "The bytes come inline"),
+        ([{"type": "file", "source": {"type": "blob_id", "data": 3}}], [0, "source"], "The bytes come inline"),
+        ([{"type": "text", "text": "a"}, {"type": "image"}], [1, "source"], "Field required"),
+        ([{"type": "image", "source": {"media_type": "image/png"}}], [0, "source", "data"], "Field required"),
+        ([{"type": "file", "source": {"media_type": "a/b", "data": "AA=="}, "filename": 3}], [0, "filename"], "string"),
+        ([{"type": "text"}], [0, "text"], "Field required"),
+        ([{"type": "video"}], [0], "'text', 'image' or 'file'"),
+        ([{"type": ["text"]}], [0], "'text', 'image' or 'file'"),
+        (["Ann: hello."], [0], "'text', 'image' or 'file'"),
+        (5, [], "a text or a list of blocks"),
+        ({"type": "text", "text": "a"}, [], "a text or a list of blocks"),
+    ],
+)
+def test_one_sentence_tells_what_is_wrong_with_a_block(
+    api: Any, bank: str, content: Any, place: list[Any], told: str
+) -> None:
+    for path, body, before in (
+        ("/memories", {"items": [{"content": "Ann: fine."}, {"content": content}]}, ["items", 1]),
+        ("/memories/dry-run-extract", {"content": content}, []),
+    ):
+        answer = api.bank("POST", bank, path, body)
+        assert answer.status == 422
+        (row,) = answer.body["detail"]
+        assert row["loc"] == ["body", *before, "content", *place]
+        assert told in row["msg"]
+
+
+def test_a_field_of_metadata_that_is_named_content_is_no_content(api: Any, bank: str) -> None:
+    answer = api.retain(bank, {"content": "Ann: fine.", "metadata": {"content": ["a"]}})
+    assert answer.status == 422
+    assert all(row["loc"][:5] == ["body", "items", 0, "metadata", "content"] for row in answer.body["detail"])
+    assert "blocks" not in str(answer.body)
+
+
 @pytest.mark.parametrize("content", ["", "  \n", "\u0000"])
 def test_blank_content_is_422_and_names_the_item(api: Any, bank: str, content: str) -> None:
     answer = api.retain(bank, "Ann: fine.", content)

@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 from hindsight_server.domain.errors import InvalidInput
 from hindsight_server.engine.offload import offloaded
 from hindsight_server.engine.times import parse_time
+from hindsight_server.http.blocks import plain_rows
 from hindsight_server.http.ignored import note_ignored, unknown_fields
 
 M = TypeVar("M", bound=BaseModel)
@@ -56,7 +57,7 @@ def validate(model: type[M], value: Any) -> M:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        rows = error.errors(include_url=False, include_context=False, include_input=False)
+        rows = plain_rows(error.errors(include_url=False, include_context=False, include_input=False), value)
         raise RequestValidationError([{**row, "loc": ("body", *row["loc"])} for row in rows]) from None
 
 
