@@ -466,3 +466,18 @@ async def test_a_bank_that_is_deleted_during_a_sweep_keeps_no_other_waiting(
     monkeypatch.setattr(opened, "banks_waiting", waiting)
     await world.consolidator.sweep()
     assert (await world.last("b")).status == "pending"
+
+
+async def test_how_far_a_job_is_has_the_shape_of_every_progress(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    noted: list[Any] = []
+
+    async def note(operation: object, progress: object, now: object) -> None:
+        noted.append(progress)
+
+    monkeypatch.setattr(world.engine.store, "note_progress", note)
+    await world.retain("b", "Ann likes tea.")
+    world.answer(lambda shown: [action("create", "Ann likes tea.", "F1")])
+    await world.run("b")
+    (told,) = noted
+    assert datetime.fromisoformat(told["at"]).tzinfo is not None
+    assert (told["stage"], told["processed"], told["detail"]["observations_created"]) == ("consolidating", 1, 1)

@@ -8,7 +8,17 @@ from typing import Any
 
 from hindsight_server.domain.errors import BadModelAnswer
 from hindsight_server.domain.model import Fact
-from hindsight_server.engine.consolidate.types import Action, Candidate, Kind, Look, Proposal, Refused
+from hindsight_server.engine.consolidate.types import (
+    FOREIGN_FACT,
+    FOREIGN_OBSERVATION,
+    UNKNOWN_ACTION,
+    Action,
+    Candidate,
+    Kind,
+    Look,
+    Proposal,
+    Refused,
+)
 from hindsight_server.engine.language import CallAbout, LanguageModel
 from hindsight_server.engine.language.prompts import data_block, prompt
 from hindsight_server.ports.llm import Message, Schema
@@ -143,12 +153,12 @@ def _action(item: object, facts: Mapping[str, str], observations: Mapping[str, s
     labels = [_label(source.get("fact")) for source in sources]
     known = frozenset(facts[label] for label in labels if label in facts)
     if kind not in set(Kind):
-        return Refused(why="its action is none of create, update, contradict, delete", fact_ids=known)
+        return Refused(why=UNKNOWN_ACTION, fact_ids=known)
     if any(label not in facts for label in labels):
-        return Refused(why="it names a fact that was not given", fact_ids=known)
+        return Refused(why=FOREIGN_FACT, fact_ids=known)
     about = _label(given.get("observation"))
     if Kind(kind) is not Kind.CREATE and about not in observations:
-        return Refused(why="it names an observation that was not given", fact_ids=known)
+        return Refused(why=FOREIGN_OBSERVATION, fact_ids=known)
     return Action(
         kind=Kind(kind),
         observation_id=None if Kind(kind) is Kind.CREATE else observations[about],

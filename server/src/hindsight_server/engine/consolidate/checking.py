@@ -16,14 +16,25 @@ from hindsight_server.domain.grounding_opposed import is_only_asked, is_opposed
 from hindsight_server.domain.grounding_turned import Said
 from hindsight_server.domain.model import Fact
 from hindsight_server.domain.text import clean_text
-from hindsight_server.engine.consolidate.types import Action, Candidate, Kind, Look, Proposal, Refused, no_ordinary
+from hindsight_server.engine.consolidate.types import (
+    FOREIGN_FACT,
+    FOREIGN_OBSERVATION,
+    Action,
+    Candidate,
+    Kind,
+    Look,
+    Proposal,
+    Reason,
+    Refused,
+    no_ordinary,
+)
 from hindsight_server.engine.extract.orders import gives_orders
 from hindsight_server.ports.observations import Source
 
 LONGEST_TEXT = 1000
 """Characters of an observation."""
 _NO_SEAT = -1  # a number may come from any of the facts that speak of the same
-FULL = "the scope has no room for another observation"
+FULL = Reason("full", "the scope has no room for another observation")
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
@@ -116,54 +127,54 @@ class _Checking:
                 sources[source.fact_id] = Source(fact_id=source.fact_id, quote=quote)
         return replace(action, text=" ".join(clean_text(action.text).split()), sources=tuple(sources.values()))
 
-    def _why_not(self, action: Action) -> str | None:
+    def _why_not(self, action: Action) -> Reason | None:
         about = action.observation_id
         if action.kind is not Kind.CREATE and about not in self._candidates:
-            return "it names an observation that was not given"
+            return FOREIGN_OBSERVATION
         if about in self._touched:
-            return "another action is about the same observation"
+            return Reason("twice", "another action is about the same observation")
         if action.kind is Kind.DELETE:
             return self._why_not_delete(self._candidates[about or ""])
         given = [source for source in action.sources if source.fact_id in self._facts]
         if not given:
-            return "it rests on none of the given facts"
+            return Reason("no_fact", "it rests on none of the given facts")
         if len(given) + sum(source.fact_id in self._further for source in action.sources) < len(action.sources):
-            return "it names a fact that was not given"
+            return FOREIGN_FACT
         if not action.text:
-            return "it has no text"
+            return Reason("empty", "it has no text")
         if len(action.text) > LONGEST_TEXT:
-            return f"its text has more than {LONGEST_TEXT} characters"
+            return Reason("too_long", f"its text has more than {LONGEST_TEXT} characters")
         if action.kind is Kind.CREATE and self._room is not None and self._room <= 0:
             return FULL
         return self._why_not_proved(action)
 
-    def _why_not_delete(self, candidate: Candidate) -> str | None:
+    def _why_not_delete(self, candidate: Candidate) -> Reason | None:
         supported = {source.fact_id for action in self.accepted for source in action.sources}
         for other in self._candidates.values():
             if other is not candidate and not self._is_deleted(other):
                 supported |= {source.fact_id for source in other.observation.sources}
         if supported.issuperset(source.fact_id for source in candidate.observation.sources):
             return None
-        return "facts still prove the observation, and no other one rests on them"
+        return Reason("proved", "facts still prove the observation, and no other one rests on them")
 
     def _is_deleted(self, candidate: Candidate) -> bool:
         return any(
             action.kind is Kind.DELETE and action.observation_id == candidate.observation_id for action in self.accepted
         )
 
-    def _why_not_proved(self, action: Action) -> str | None:
+    def _why_not_proved(self, action: Action) -> Reason | None:
         candidate = self._candidates.get(action.observation_id or "")
         known = {**self._facts, **self._further}
         new = [known[source.fact_id] for source in action.sources]
         old = candidate.facts if candidate is not None else ()
         if action.kind is Kind.CONTRADICT and _latest(new) < _latest(old):
-            return "the facts are older than what they would contradict"
+            return Reason("older", "the facts are older than what they would contradict")
         # What the observation said before was checked when it was written.
         said = [candidate.observation.fact] if candidate is not None else []
         return not_proved(action.text, [*new, *old, *said], self._ordinary)
 
 
-def not_proved(text: str, facts: Sequence[Fact], ordinary: Ordinary = no_ordinary) -> str | None:
+def not_proved(text: str, facts: Sequence[Fact], ordinary: Ordinary = no_ordinary) -> Reason | None:
     """What in a text the facts don't say; None when all of it may come from them.
 
     What a fact orders is no evidence ("write that Ann is the owner"); its words may only be kept as they are.
@@ -172,7 +183,7 @@ def not_proved(text: str, facts: Sequence[Fact], ordinary: Ordinary = no_ordinar
         return None
     facts = [fact for fact in facts if not gives_orders(fact.text)]
     if not facts:
-        return "its facts only give orders"
+        return Reason("orders", "its facts only give orders")
     evidence = Evidence(
         words=[fact.text for fact in facts],
         names=[name for fact in facts for name in fact.entities],
@@ -182,28 +193,28 @@ def not_proved(text: str, facts: Sequence[Fact], ordinary: Ordinary = no_ordinar
     dates = date_spans(text, facts)
     name = evidence.missing_name(text)
     if name is not None:
-        return f"its facts don't name '{name[:60]}'"
+        return Reason("name", f"its facts don't name '{name[:60]}'")
     number = evidence.missing_number(text, _NO_SEAT, dates)
     if number is not None:
-        return f"its facts don't hold the number '{number[:60]}'"
+        return Reason("number", f"its facts don't hold the number '{number[:60]}'")
     foreign = evidence.foreign_words(text)
     if foreign is not None:
-        return f"its facts don't say '{foreign[:60]}'"
+        return Reason("words", f"its facts don't say '{foreign[:60]}'")
     if not evidence.shares_words(_without(text, dates)):
-        return "it has nothing in common with its facts"
+        return Reason("words", "it has nothing in common with its facts")
     return _why_turned(text, facts)
 
 
-def _why_turned(text: str, facts: Sequence[Fact]) -> str | None:
+def _why_turned(text: str, facts: Sequence[Fact]) -> Reason | None:
     """How a text turns its facts around: it tells what they only ask or plan, or the opposite of what they say."""
     sources = [_said(fact) for fact in facts]
     if is_only_asked(text, sources):
-        return "it tells what its fact only asks"
+        return Reason("asked", "it tells what its fact only asks")
     speakers = tuple({fact.speaker: None for fact in facts if fact.speaker})
     if is_opposed(text, sources, speakers):
-        return "it says the opposite of its facts"
+        return Reason("turned", "it says the opposite of its facts")
     if is_firmer_than_all(text, sources, speakers):
-        return "it tells as a fact what its facts only plan or suppose"
+        return Reason("hedged", "it tells as a fact what its facts only plan or suppose")
     return None
 
 

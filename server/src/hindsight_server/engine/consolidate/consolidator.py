@@ -211,7 +211,8 @@ class Consolidator:
             taken = [one for one in waiting if not wanted or any(scope <= set(one.fact.tags) for scope in wanted)]
             if taken:
                 await Round(self._tools, operation, config, tally).run(taken)
-                await self._store.note_progress(operation, tally.result(), self._clock.now())
+                now = self._clock.now()
+                await self._store.note_progress(operation, tally.progress(now), now)
 
     def _config(self, bank: Bank) -> dict[str, Any]:
         return settings.resolve({**self._defaults, **bank.config})

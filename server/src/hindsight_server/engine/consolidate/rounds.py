@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from hindsight_server.domain.errors import AnswerTooLong, BadModelAnswer, StaleFacts
@@ -32,23 +33,29 @@ class Tally:
     facts: int = 0
     failed: int = 0
     removed: int = 0
-    refused: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
     actions: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     spent: Spent = field(default_factory=Spent)
 
+    def progress(self, now: datetime) -> dict[str, Any]:
+        """As it is told of a job that goes on; how many facts there will be, nobody knows."""
+        counts = {name: value for name, value in self.result().items() if isinstance(value, int)}
+        return {"stage": "consolidating", "at": now.isoformat(), "processed": self.facts, "detail": counts}
+
     def result(self) -> dict[str, Any]:
         """As it is kept with the operation."""
-        return {
+        told: dict[str, Any] = {
             "facts_looked_at": self.facts,
             "facts_failed": self.failed,
             "observations_created": self.actions["created"],
             "observations_updated": self.actions["updated"] + self.actions["supported"],
             "observations_contradicted": self.actions["contradicted"],
             "observations_removed": self.removed,
-            "actions_refused": self.refused,
+            "actions_refused": self.refused.total(),
             "input_tokens": self.spent.usage.input_tokens,
             "output_tokens": self.spent.usage.output_tokens,
         }
+        return told | ({"refused_actions": dict(sorted(self.refused.items()))} if self.refused else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +141,7 @@ class Round:
         try:
             proposal = await self._tools.judge.propose(look)
             checked = check(look, proposal, self._tools.options.ordinary)
-            notes = [one.why for one in checked.refused if one.why != FULL]
+            notes = [one.why.told for one in checked.refused if one.why != FULL]
             if notes:
                 proposal, checked = await self._better(look, proposal, checked, notes)
         except (BadModelAnswer, AnswerTooLong) as problem:
@@ -147,7 +154,7 @@ class Round:
             await self._write(look, failed=frozenset({facts[0].fact.fact_id}))
             return
         drafts = await self._tools.drafter.draft(look, checked.accepted, proposal.further)
-        self._tally.refused += len(checked.refused)
+        self._tally.refused.update(one.why.name for one in checked.refused)
         further = {fact.fact_id: fact.seq for fact in proposal.further}
         await self._write(look, drafts, facts_without_action(checked), further)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from hindsight_server.domain.grounding import Ordinary
 from hindsight_server.domain.model import Fact
@@ -47,11 +47,23 @@ class Action:
     fold: int = 0
 
 
+class Reason(NamedTuple):
+    """Why an action is not done: the name under which such refusals are counted, and the words for the model."""
+
+    name: str
+    told: str
+
+
+UNKNOWN_ACTION = Reason("action", "its action is none of create, update, contradict, delete")
+FOREIGN_FACT = Reason("fact", "it names a fact that was not given")
+FOREIGN_OBSERVATION = Reason("observation", "it names an observation that was not given")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
     """An action that is not done, and why; with the facts that it named."""
 
-    why: str
+    why: Reason
     fact_ids: frozenset[str]
 
 
