@@ -167,4 +167,5 @@ async def test_a_delta_adds_sections_under_ordinary_headings(pages: Pages, brain
     done = await pages.refresh()
     assert done.result is not None
     assert (done.result["edits_applied"], done.result["edits_skipped"]) == (2, 1)
+    assert done.result["skipped_edits"] == {"ungrounded": 1}
     assert "# Membership Fees\n\nFees are 40 euros a month." in await pages.words()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -81,15 +82,23 @@ class EditRules:
 
 @dataclass(slots=True)
 class Edited:
-    """A page after edits. Applied and skipped ones are JSON-able; a skipped one has a ``reason``."""
+    """A page after edits. Applied and skipped ones are JSON-able; a skipped one has a ``reason``.
+
+    `reasons` counts those by name, without words of the page.
+    """
 
     page: PageText
     applied: list[dict[str, Any]] = field(default_factory=list)
     skipped: list[dict[str, Any]] = field(default_factory=list)
+    reasons: Counter[str] = field(default_factory=Counter)
 
 
 class _Refused(Exception):
-    """An edit is not done; the text says why."""
+    """An edit is not done; the text says why, and `reason` is the name under which that is counted."""
+
+    def __init__(self, reason: str, why: str) -> None:
+        super().__init__(why)
+        self.reason = reason
 
 
 def edited(page: PageText, edits: Sequence[Any], rules: EditRules) -> Edited:
@@ -109,34 +118,36 @@ def edited(page: PageText, edits: Sequence[Any], rules: EditRules) -> Edited:
         shown = _shown(edit)
         try:
             if shown.get("kind") == "remove_section" and may_remove < 1:
-                raise _Refused("it would remove more than half of the page; a full refresh may do that")
+                raise _Refused("too_much", "it would remove more than half of the page; a full refresh may do that")
             changed = _changed(done.page, edit, rules, page)
         except _Refused as refusal:
             done.skipped.append({**shown, "reason": str(refusal)})
+            done.reasons[refusal.reason] += 1
             continue
         may_remove -= shown["kind"] == "remove_section"
         done.page = changed
         done.applied.append(shown)
     for edit in list(edits)[MOST_EDITS:]:
         done.skipped.append({**_shown(edit), "reason": f"only {MOST_EDITS} edits are done at once"})
+        done.reasons["too_many"] += 1
     return done
 
 
 def _changed(page: PageText, edit: Any, rules: EditRules, begun: PageText) -> PageText:
     if not isinstance(edit, Mapping):
-        raise _Refused("it is no object")
+        raise _Refused("shape", "it is no object")
     kind = edit.get("kind")
     if kind not in KINDS:
-        raise _Refused("there is no such kind of edit")
+        raise _Refused("shape", "there is no such kind of edit")
     if kind == "add_section":
         changed = _added(page, edit, rules)
     else:
         section = page.section(str(edit.get("section_id")))
         if section is None:
-            raise _Refused("there is no section of that id")
+            raise _Refused("section", "there is no section of that id")
         changed = _on_section(page, section, edit, rules, begun.section(section.section_id) or section)
     if rules.tokens(rendered(changed)) > max(rules.max_tokens, rules.tokens(rendered(page))):
-        raise _Refused("the page would be longer than its max_tokens")
+        raise _Refused("too_long", "the page would be longer than its max_tokens")
     return changed
 
 
@@ -144,14 +155,14 @@ def _added(page: PageText, edit: Mapping[str, Any], rules: EditRules) -> PageTex
     proofs = _proofs(edit.get("facts"), rules)
     heading, text = one_line(_words(edit, "heading")), settled(_words(edit, "text"))
     if not heading or not text:
-        raise _Refused("a new section needs a heading and words")
+        raise _Refused("empty", "a new section needs a heading and words")
     _check_grounds(text, heading, rules.grounds(proofs, ""))
     _check_related(f"{heading}\n{text}", proofs)
     at = len(page.sections)
     if edit.get("section_id") is not None:
         before = page.section(str(edit["section_id"]))
         if before is None:
-            raise _Refused("there is no section of that id")
+            raise _Refused("section", "there is no section of that id")
         at = page.sections.index(before) + 1
     made = Section(
         section_id="",
@@ -179,13 +190,13 @@ def _on_section(
     if kind == "set_heading":
         heading = one_line(_words(edit, "heading"))
         if not heading:
-            raise _Refused("a heading needs words")
+            raise _Refused("empty", "a heading needs words")
         _check_grounds("", heading, grounds)
         _check_related(f"{heading}\n{section.text}", proofs)
         return page.with_section(replace(section, heading=heading, fact_ids=rests_on))
     text = settled(_words(edit, "text"))
     if not text:
-        raise _Refused("the words are empty; remove_section takes a section away")
+        raise _Refused("empty", "the words are empty; remove_section takes a section away")
     _check_grounds(text, "", grounds)
     _check_related(text, proofs)
     if kind == "replace_section" and _share_kept(begun.text, text) < _LEAST_KEPT:
@@ -197,11 +208,11 @@ def _on_section(
 
 def _proofs(given: Any, rules: EditRules) -> list[Proof]:
     if not isinstance(given, list) or not given:
-        raise _Refused("it cites no memory")
+        raise _Refused("no_fact", "it cites no memory")
     found = []
     for number in given:
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(rules.proofs):
-            raise _Refused("it cites a memory that was not given")
+            raise _Refused("fact", "it cites a memory that was not given")
         found.append(rules.proofs[number - 1])
     return found
 
@@ -210,13 +221,13 @@ def _check_grounds(text: str, heading: str, grounds: Grounds) -> None:
     """Refuses names and numbers from nowhere."""
     missing = grounds.missing(text, heading)
     if missing is not None:
-        raise _Refused(f"{missing} is in no memory that it cites")
+        raise _Refused("ungrounded", f"{missing} is in no memory that it cites")
 
 
 def _check_ends(proofs: list[Proof]) -> None:
     """Refuses to take words away on the word of memories that do not say that anything ended or changed."""
     if not any(_ENDED.search(one.words) for one in proofs):
-        raise _Refused("no memory that it cites says that something ended or changed")
+        raise _Refused("no_end", "no memory that it cites says that something ended or changed")
 
 
 def _share_kept(before: str, after: str) -> float:
@@ -226,7 +237,7 @@ def _share_kept(before: str, after: str) -> float:
 
 def _check_related(text: str, proofs: list[Proof]) -> None:
     if not Grounds([one.words for one in proofs]).shares_words(text):
-        raise _Refused("its words have nothing in common with the memories that it cites")
+        raise _Refused("words", "its words have nothing in common with the memories that it cites")
 
 
 def _words(edit: Mapping[str, Any], name: str) -> str:

@@ -112,6 +112,7 @@ def result_of(run: Refreshing) -> dict[str, Any]:
         "mode_fallback_reason": run.fallback,
         "edits_applied": len(run.applied or ()),
         "edits_skipped": len(run.skipped or ()),
+        **({"skipped_edits": dict(sorted(run.skipped_by.items()))} if run.skipped_by else {}),
         "sentences_left_out": len(run.left_out),
         "input_tokens": run.usage.input_tokens,
         "output_tokens": run.usage.output_tokens,

@@ -199,7 +199,7 @@ class Refresher:
         except ModelError as problem:
             run.fail(kinds.NOT_APPLIED, "delta_ops_failed", f"The edits could not be read: {problem}")
             return
-        run.applied, run.skipped = done.applied, done.skipped
+        run.applied, run.skipped, run.skipped_by = done.applied, done.skipped, done.reasons
         if done.skipped and not done.applied:
             # The reasons quote the model. The error is kept, and stays when what it would quote is forgotten.
             told = f"None of the {len(done.skipped)} edits could be trusted; a dry run says why."

@@ -111,6 +111,7 @@ class Refreshing:
     candidate: str = ""
     applied: Sequence[Mapping[str, Any]] | None = None
     skipped: Sequence[Mapping[str, Any]] | None = None
+    skipped_by: Mapping[str, int] = field(default_factory=dict)
     tool_calls: Sequence[ToolCall] = ()
     model_calls: Sequence[ModelCall] = ()
     usage: Usage = field(default_factory=Usage)
