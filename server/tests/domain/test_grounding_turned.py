@@ -223,3 +223,47 @@ def test_how_often_does_not_hide_a_lost_never_or_rarely(lines: list[str], fact: 
 @pytest.mark.parametrize(("lines", "fact"), AS_OFTEN)
 def test_what_happens_as_often_as_told_is_left_alone(lines: list[str], fact: str) -> None:
     assert not _told_by_two(lines, fact)
+
+
+TURNED_IN_HAN = [
+    (["小安: 我喜欢养狗。", "陈涛: 我讨厌养狗。"], "陈涛喜欢养狗。"),
+    (["陈涛: 我讨厌养狗。", "小安: 我喜欢养狗。"], "小安讨厌养狗。"),
+    (["小安: 我喝咖啡。", "陈涛: 我不喝咖啡。"], "陈涛喝咖啡。"),
+    (["小安: 我会开车。", "陈涛: 我不会开车。"], "陈涛会开车。"),
+    (["小安: 我同意这个方案。", "陈涛: 我反对这个方案。"], "陈涛同意这个方案。"),
+    (["小安: 我买了那辆蓝色的车。", "陈涛: 我卖了那辆蓝色的车。"], "陈涛买了那辆蓝色的车。"),
+    (["小安: 我从不喝酒。"], "小安每天都喝酒。"),
+    (["小安: 我从不喝酒。"], "小安有时喝酒。"),
+    (["小安: 我每天喝酒。", "陈涛: 我从不喝酒。"], "陈涛每天喝酒。"),
+    (["小安: 我很少喝咖啡。"], "小安经常喝咖啡。"),
+    (["小安: 我经常喝酒。"], "小安很少喝酒。"),
+    (["小安: 我经常喝酒。", "陈涛: 我很少喝酒。"], "陈涛经常喝酒。"),
+]
+STRAIGHT_IN_HAN = [
+    (["小安: 王芳喜欢喝茶。", "陈涛: 王芳讨厌喝茶。"], "王芳喜欢喝茶。"),
+    (["小安: 我们喜欢喝茶。", "陈涛: 我讨厌喝茶。"], "陈涛喜欢喝茶。"),
+    (["小安: 陈涛喜欢喝茶。", "陈涛: 我讨厌喝茶。"], "陈涛喜欢喝茶。"),
+    (["小安: 你喜欢喝茶。", "陈涛: 我讨厌喝茶。"], "陈涛喜欢喝茶。"),
+    (["小安: 你喜欢喝茶吗？", "陈涛: 喜欢。"], "陈涛喜欢喝茶。"),
+    (["小安: 好。", "陈涛: 小安卖给我那辆蓝色的车。"], "陈涛买了小安那辆蓝色的车。"),
+    (["小安: 我以前从不喝咖啡，现在每天喝咖啡。"], "小安现在每天喝咖啡。"),
+    (["小安: 我今天不喝酒。"], "小安每天喝酒。"),
+    (["小安: 我不经常喝咖啡。"], "小安有时喝咖啡。"),
+    (["小安: 我很少喝咖啡，但是经常喝红茶。"], "小安经常喝红茶。"),
+    (["小安: 我经常喝酒。", "陈涛: 我很少喝酒。"], "陈涛很少喝酒。"),
+]
+
+
+def _told_by_two_in_han(lines: list[str], fact: str) -> bool:
+    said = [Said(text, speaker) for speaker, _, text in (line.partition(": ") for line in lines)]
+    return Told(said, ["小安", "陈涛"]).is_turned(Said(fact), len(said) - 1)
+
+
+@pytest.mark.parametrize(("lines", "fact"), TURNED_IN_HAN)
+def test_who_says_it_and_how_often_counts_in_chinese(lines: list[str], fact: str) -> None:
+    assert _told_by_two_in_han(lines, fact)
+
+
+@pytest.mark.parametrize(("lines", "fact"), STRAIGHT_IN_HAN)
+def test_what_is_said_of_somebody_as_often_is_left_alone_in_chinese(lines: list[str], fact: str) -> None:
+    assert not _told_by_two_in_han(lines, fact)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from hindsight_server.domain.grounding_often_han import is_against, is_general, without_frequency
 from hindsight_server.domain.remembering import once
 
 _CLAUSES = re.compile("[^，。！？；：,.!?;:\\n（）()…]+[？?]?")
@@ -51,6 +52,10 @@ _OPPOSITES = (
     ("结婚了", "单身"),
     ("已婚", "单身"),
 )
+# What one buys another sells: they stand against each other where one and the same does both.
+_CONVERSES = (("买", "卖"), ("赢", "输"), ("结婚", "离婚"), ("记得", "忘"), ("找到", "丢"))
+_SELF = re.compile("我(?!们)")
+_ROLES = {"user": "用户", "assistant": "助手"}
 _AFTER_VERB = re.compile("(?:了|过|给|会|到|完)*")
 _HELPERS_ALONE = re.compile(f"{_DENIAL.pattern}|愿意|可以|能够|应该|打算|准备|需要|希望|喜欢|已经|给|对|向|会|能|想|要")
 
@@ -134,22 +139,50 @@ class HanClause:
 
 
 class HanLine:
-    """A line: what was said, and by whom."""
+    """A line: what was said, and by whom. `known`: the names of who speaks in the document, longest first."""
 
     def __init__(self, text: str, speaker: str | None, names: Iterable[str]) -> None:
-        self._known = tuple(sorted({*names, "用户", "助手"}, key=len, reverse=True))
+        self.known = tuple(sorted({*names, "用户", "助手"}, key=len, reverse=True))
         self._text = text
-        self._speaker = speaker
+        self.speaker = speaker
 
     @once
     def clauses(self) -> list[HanClause]:
-        return [HanClause(one, self._known) for one in _CLAUSES.findall(self._text)]
+        return [HanClause(one, self.known) for one in _CLAUSES.findall(self._text)]
 
     @once
     def told(self) -> list[HanClause]:
         """Its clauses with the speaker's name for who speaks."""
-        text = _OWN.sub(self._speaker, self._text) if self._speaker else self._text
-        return [HanClause(one, self._known) for one in _CLAUSES.findall(text)]
+        text = _OWN.sub(self.speaker, self._text) if self.speaker else self._text
+        return [HanClause(one, self.known) for one in _CLAUSES.findall(text)]
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A statement, the line that it was read in, and all lines."""
+
+    text: str
+    line: HanLine
+    lines: Sequence[HanLine]
+
+    @once
+    def bearing(self) -> list[HanClause]:
+        """The clauses that may bear it out: of its line, and of others as far as they may be of the same people."""
+        return [
+            clause
+            for line in self.lines
+            for clause in line.clauses
+            if line is self.line or self._may_be_of(clause, line.speaker)
+        ]
+
+    def _may_be_of(self, clause: HanClause, speaker: str | None) -> bool:
+        """Whether a clause may be of who is named; what one says of himself is of nobody else."""
+        people = [name for name in clause.names if name in self.text]
+        if not people or any(name in clause.text for name in people):
+            return True
+        if any(name in clause.text for name in clause.names):
+            return False
+        return not speaker or _ROLES.get(speaker, speaker) in people or _SELF.search(clause.text) is None
 
 
 def is_turned_in_han(fact: str, seat: int, lines: Sequence[HanLine], speakers: Iterable[str]) -> bool:
@@ -160,10 +193,10 @@ def is_turned_in_han(fact: str, seat: int, lines: Sequence[HanLine], speakers: I
         True
     """
     line = lines[seat]
+    read = _Read(fact, line, lines)
+    checks = (_is_denied, _is_opposite, _is_of_other_frequency, _is_converse)
     return any(
-        _is_denied(clause, line, lines)
-        or _is_opposite(clause, line, lines)
-        or any(_is_exchanged(clause, told) for told in line.told)
+        any(check(clause, read) for check in checks) or any(_is_exchanged(clause, told) for told in line.told)
         for clause in HanLine(fact, None, speakers).clauses
     )
 
@@ -182,21 +215,23 @@ def is_asked_in_han(fact: str, line: str) -> bool:
     return question is not None and question[1].endswith(said[0].plain) and len(said[0].plain) > 2
 
 
-def _is_denied(fact: HanClause, line: HanLine, lines: Sequence[HanLine]) -> bool:
+def _is_denied(fact: HanClause, read: _Read) -> bool:
     if fact.is_open:
         return False
     return any(
-        not clause.is_open and (_is_lost(fact, clause, lines) or _is_added(fact, clause)) for clause in line.clauses
+        not clause.is_open and (_is_lost(fact, clause, read) or _is_added(fact, clause)) for clause in read.line.clauses
     )
 
 
-def _is_lost(fact: HanClause, clause: HanClause, lines: Sequence[HanLine]) -> bool:
+def _is_lost(fact: HanClause, clause: HanClause, read: _Read) -> bool:
     """Whether the clause denies what the fact says."""
     head = next((head for head in clause.heads if fact.says(head)), None)
     if head is None or fact.heads or fact.is_lexical(head):
         return False
     least = _NEAR_WITH_PRONOUN if _THIRD.search(clause.text) else _NEAR
-    return clause.share(fact) >= least and not _is_said_elsewhere(fact, clause, head, lines)
+    if is_general(clause.text):
+        fact = HanClause(without_frequency(fact.text), fact.names)
+    return clause.share(fact) >= least and not _is_said_elsewhere(fact, clause, head, read)
 
 
 def _is_added(fact: HanClause, clause: HanClause) -> bool:
@@ -208,7 +243,7 @@ def _is_added(fact: HanClause, clause: HanClause) -> bool:
     return clause.share(fact) >= (_NEARER_WITH_PRONOUN if _THIRD.search(clause.text) else _VERY_NEAR)
 
 
-def _is_said_elsewhere(fact: HanClause, against: HanClause, head: str, lines: Sequence[HanLine]) -> bool:
+def _is_said_elsewhere(fact: HanClause, against: HanClause, head: str, read: _Read) -> bool:
     """Whether another clause that is as near says it without a denial, of the same one if the denial names somebody."""
     near, subject = against.share(fact), against.subject
     return any(
@@ -217,33 +252,63 @@ def _is_said_elsewhere(fact: HanClause, against: HanClause, head: str, lines: Se
         and not clause.denials
         and (subject not in fact.text or subject in clause.text)
         and clause.share(fact) >= near
-        for line in lines
-        for clause in line.clauses
+        for clause in read.bearing
     )
 
 
-def _is_opposite(fact: HanClause, line: HanLine, lines: Sequence[HanLine]) -> bool:
+def _is_opposite(fact: HanClause, read: _Read) -> bool:
     for pair in _OPPOSITES:
         for word, against in (pair, pair[::-1]):
-            if word not in fact.text or fact.denials or any(word in clause.text for clause in line.clauses):
+            if word not in fact.text or fact.denials or any(word in clause.text for clause in read.line.clauses):
                 continue
             rest = fact.without(word)
-            for clause in line.clauses:
+            for clause in read.line.clauses:
                 if against not in clause.text or clause.denials:
                     continue
                 near = clause.without(against).share(rest)
-                if near >= _VERY_NEAR and not _is_told(word, rest, near, lines):
+                if near >= _VERY_NEAR and not _is_told(word, rest, near, read):
                     return True
     return False
 
 
-def _is_told(word: str, rest: HanClause, near: float, lines: Sequence[HanLine]) -> bool:
+def _is_told(word: str, rest: HanClause, near: float, read: _Read) -> bool:
     """Whether a clause plainly has a word beside as much of a statement's rest as is given."""
     return any(
         word in clause.text and not clause.denials and clause.without(word).share(rest) >= near
-        for line in lines
-        for clause in line.clauses
+        for clause in read.bearing
     )
+
+
+def _is_converse(fact: HanClause, read: _Read) -> bool:
+    """Whether a line tells of the very one who does something in a statement that he does the converse."""
+    for pair in _CONVERSES:
+        for word, against in (pair, pair[::-1]):
+            if word not in fact.text or fact.denials or any(word in clause.text for clause in read.line.clauses):
+                continue
+            doers = [name for name in fact.names if re.search(f"{re.escape(name)}.{{0,2}}{word}", fact.text)]
+            rest = fact.without(word)
+            for clause in read.line.told:
+                if clause.denials or not any(
+                    re.search(f"{re.escape(name)}.{{0,2}}{against}", clause.text) for name in doers
+                ):
+                    continue
+                near = clause.without(against).share(rest)
+                if near >= _VERY_NEAR and not _is_told(word, rest, near, read):
+                    return True
+    return False
+
+
+def _is_of_other_frequency(fact: HanClause, read: _Read) -> bool:
+    """Whether a line says that something seldom happens, and a statement that it often does, or the other way round."""
+    against = [clause for clause in read.line.clauses if not clause.is_open and is_against(fact.text, clause.text)]
+    if not against or fact.is_open:
+        return False
+    rest = HanClause(without_frequency(fact.text), fact.names)
+    shares = [(HanClause(without_frequency(one.text), one.names).share(rest), one) for one in read.bearing]
+    near = max(share for share, clause in shares if any(clause is one for one in against))
+    if not rest.pairs or near < _VERY_NEAR:
+        return False
+    return all(share < near or any(clause is one for one in against) for share, clause in shares)
 
 
 def _plain(text: str, names: Sequence[str]) -> str:
