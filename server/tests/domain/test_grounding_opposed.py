@@ -21,6 +21,9 @@ OPPOSED = [
     ("Ada likes tea and lives in Oslo.", ["Ada hates tea.", "Ada lives in Oslo."]),
     ("王芳喝咖啡。", ["王芳不喝咖啡。"]),
     ("王芳不喜欢爬山。", ["王芳喜欢爬山。", "王芳住在上海。"]),
+    ("Ada often smokes.", ["Ada never smokes."]),
+    ("Ada often smokes.", ["Ada rarely smokes."]),
+    ("Ada bought the boat.", ["Ada sold the boat."]),
 ]
 BORNE_OUT = [
     ("Ada hates tea.", ["Ada hates tea."]),
@@ -41,6 +44,9 @@ BORNE_OUT = [
     ("Ada is close to Bob, whom she helped to move.", ["Ada helped Bob to move.", "Bob helped Ada to paint."]),
     ("王芳以前喜欢爬山，现在不喜欢了。", ["王芳喜欢爬山。", "王芳不喜欢爬山了。"]),
     ("王芳不再喝咖啡。", ["王芳喝咖啡。", "王芳不喝咖啡了。"]),
+    ("Ada often smokes.", ["Ada rarely smokes.", "Ada smokes every day."]),
+    ("Ada bought a boat and sold it.", ["Ada bought a boat.", "Ada sold the boat."]),
+    ("Ada owns a boat, which she bought.", ["Ada sold the boat.", "Ada bought a boat again."]),
 ]
 ASKED = [
     ("Bob owns a boat.", "Ada asked: does Bob own a boat?"),

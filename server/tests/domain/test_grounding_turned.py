@@ -211,6 +211,9 @@ AS_OFTEN = [
     (["Bob: Ann rarely cooks, I often cook."], "Bob often cooks."),
     (["Ann: I rarely cook.", "Bob: I often cook."], "Bob often cooks."),
     (["Ann: I didn't go to the gym today."], "Ann goes to the gym every day."),
+    (["Bob: I rarely eat meat, once a week at most."], "Bob eats meat once a week at most."),
+    (["Bob: Our cat never sleeps at night but sleeps all day."], "Bob's cat sleeps all day."),
+    (["Bob: I don't drink tea in the morning."], "Bob drinks tea every day."),
     (["Bob: I never skip my run, I run every day."], "Bob runs every day."),
 ]
 
@@ -247,7 +250,7 @@ STRAIGHT_IN_HAN = [
     (["小安: 你喜欢喝茶吗？", "陈涛: 喜欢。"], "陈涛喜欢喝茶。"),
     (["小安: 好。", "陈涛: 小安卖给我那辆蓝色的车。"], "陈涛买了小安那辆蓝色的车。"),
     (["小安: 我以前从不喝咖啡，现在每天喝咖啡。"], "小安现在每天喝咖啡。"),
-    (["小安: 我今天不喝酒。"], "小安每天喝酒。"),
+    (["小安: 我这次不喝酒。"], "小安每天喝酒。"),
     (["小安: 我不经常喝咖啡。"], "小安有时喝咖啡。"),
     (["小安: 我很少喝咖啡，但是经常喝红茶。"], "小安经常喝红茶。"),
     (["小安: 我经常喝酒。", "陈涛: 我很少喝酒。"], "陈涛很少喝酒。"),

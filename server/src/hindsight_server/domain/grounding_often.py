@@ -48,7 +48,9 @@ def tells_how_often(clause: Clause) -> bool:
 
 def is_general(clause: Clause) -> bool:
     """Whether a clause that denies something denies it of all times, and names no times itself."""
-    return not clause.folded.isdisjoint(_GENERAL) and "had" not in clause.folded and not how_often(clause)
+    if clause.folded.isdisjoint(_GENERAL) or "had" in clause.folded:
+        return False
+    return clause.content.isdisjoint(_OFTEN | _SOMETIMES | _SPANS | _DAYS)
 
 
 def is_against(fact: Clause, clause: Clause) -> bool:
@@ -70,6 +72,6 @@ def _is_seldom(clause: Clause) -> bool:
 
 
 def _is_often(clause: Clause) -> bool:
-    if not clause.folded.isdisjoint(_DENIALS) or not clause.content.isdisjoint(_SELDOM | {"once"}):
+    if not clause.folded.isdisjoint(_DENIALS | {"once"}) or not clause.content.isdisjoint(_SELDOM):
         return False
     return not (how_often(clause) - _SOMETIMES).isdisjoint(_OFTEN | _SPANS)
