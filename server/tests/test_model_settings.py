@@ -14,7 +14,7 @@ def read(**variables: str) -> LanguageSettings:
 
 
 def test_without_settings_there_is_no_model_and_no_library_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hindsight_server.adapters.llm.find_spec", lambda _: None)
+    monkeypatch.setattr("hindsight_server.extras.find_spec", lambda _: None)
     models = build_models(Settings.from_environment({}).language)
     assert (models.retain, models.reflect, models.consolidation, models.vision) == (None, None, None, None)
 
@@ -132,8 +132,8 @@ def test_a_key_is_never_shown() -> None:
 
 
 def test_a_missing_library_ends_the_start_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hindsight_server.adapters.llm.find_spec", lambda _: None)
-    with pytest.raises(SettingsError, match=r"pip install 'hindsight-server\[openai\]'"):
+    monkeypatch.setattr("hindsight_server.extras.find_spec", lambda _: None)
+    with pytest.raises(SettingsError, match=r'pip install "openai[^ ]*" \(the extra hindsight-server\[openai\]\)'):
         build_models(read(LLM_PROVIDER="ollama", LLM_MODEL="q"))
 
 

@@ -202,8 +202,8 @@ async def test_no_address_with_a_key_in_it_is_shown(api: Api, caplog: pytest.Log
 
 @pytest.mark.parametrize("wanted", ["openai", "anthropic"])
 def test_a_missing_library_is_named_with_its_remedy(wanted: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hindsight_server.adapters.llm.find_spec", lambda _: None)
-    with pytest.raises(ModelRefused, match=rf"pip install 'hindsight-server\[{wanted}\]'"):
+    monkeypatch.setattr("hindsight_server.extras.find_spec", lambda _: None)
+    with pytest.raises(ModelRefused, match=rf'pip install "{wanted}[^ ]*" \(the extra hindsight-server\[{wanted}\]\)'):
         make_provider(Endpoint(provider=wanted, api=wanted, model="x", base_url="http://localhost"))
 
 
