@@ -14,6 +14,7 @@ from hindsight_server.adapters.extract import BuiltinExtractor
 from hindsight_server.adapters.text import Analyzer
 from hindsight_server.domain.model import Extraction, Fact, RetainItem
 from hindsight_server.engine.indexing import Indexer
+from hindsight_server.engine.memories import MemoryPatch
 from hindsight_server.engine.retain import ItemInput, Retainer
 from hindsight_server.ports.extractor import ExtractionOptions, Skip
 from hindsight_server.ports.records import BankChange, FactFilter
@@ -149,3 +150,21 @@ async def test_a_speaker_who_is_named_otherwise_is_followed_in_every_chunk(small
         content = f"{speaker}: {_long('bridge')}"
         await small.retain("b", [ItemInput(content=content, document_id="d", timestamp=AT)])
     assert {fact.speaker for fact in (await facts(small)).values()} == {"Bob"}
+
+
+@pytest.mark.feature("R4")
+async def test_what_is_invalidated_stays_so_where_its_words_are_told_again_further_down(engine: Engine) -> None:
+    def told(*words: str) -> ItemInput:
+        return ItemInput(content=json.dumps([{"speaker": "Ann", "text": one} for one in words]), document_id="d")
+
+    await engine.retain("b", [told("The kettle is in the attic.", "The ladder is in the cellar.")])
+    ladder = (await facts(engine))["Ann: The ladder is in the cellar."]
+    await engine.memories.update("b", ladder.fact_id, MemoryPatch(state="invalidated"))
+    words = ["The violin is in the garden.", "The lamp is in the hall.", "The ladder is in the cellar."]
+    await engine.retain("b", [told(*words, "The boat is at the lake.")])
+
+    found = await facts(engine)
+    places = {fact.turn_index: text.removeprefix("Ann: ") for text, fact in found.items()}
+    assert places == dict(enumerate([*words, "The boat is at the lake."]))
+    again = found["Ann: The ladder is in the cellar."]
+    assert (again.fact_id, again.state) == (ladder.fact_id, "invalidated")

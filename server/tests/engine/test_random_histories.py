@@ -57,6 +57,7 @@ class Known:
     tags: tuple[str, ...]
     fact_id: str = ""
     valid: bool = True
+    is_edited: bool = False
 
 
 @dataclass
@@ -130,10 +131,17 @@ class BankMachine(RuleBasedStateMachine):
     def retain(self, name: str, said: list[tuple[str, str, str]], tags: tuple[str, ...], mode: str) -> None:
         elements = [written(turn) for turn in said]
         content = json.dumps(elements)
+        before = self.model.documents.get(name, [])
+        if mode == "replace" and not any(old.content == content for old in before):
+            # What a person changed holds when its words are told again among others: `test_delta.py` shows that.
+            changed = [fact.said for part in before for fact in part.facts if not fact.valid or fact.is_edited]
+            elements = [one for one in elements if one not in changed]
+            content = json.dumps(elements)
+            if not elements:
+                return
         item = ItemInput(content=content, document_id=name, tags=tags, timestamp=SAID, update_mode=mode)
         self.run(self.engine.retain(BANK, [item], run_async=len(said) == 3))
         self.run(self.engine.jobs.run_until_idle())
-        before = self.model.documents.get(name, [])
         facts = [Known(one, f"{one['speaker']}: {one['text']}", tags) for one in elements]
         part = Part(content, tags, facts)
         if mode == "append":
@@ -157,7 +165,7 @@ class BankMachine(RuleBasedStateMachine):
     @rule(choice=st.integers(0, 99), thing=st.sampled_from(THINGS), place=st.sampled_from(PLACES))
     def edit(self, choice: int, thing: str, place: str) -> None:
         fact = self.chosen(choice)
-        fact.text = f"{fact.said['speaker']}: a {thing} was taken to the {place}"
+        fact.text, fact.is_edited = f"{fact.said['speaker']}: a {thing} was taken to the {place}", True
         self.run(self.engine.memories.update(BANK, fact.fact_id, MemoryPatch(text=fact.text)))
 
     @precondition(lambda self: self.model.documents)

@@ -67,11 +67,14 @@ def carry_over(
         index, shift = found
         chunk = next(chunk for chunk in document.chunks if chunk.index == index)
         turns = place.first_turn + chunk.first_turn - old[fact.chunk_id].first_turn
-        rows.append((chunk_ids[index], turns, shift, session.bank_id, fact.seq))
         beside = [one.said for one in facts if not one.changed and one.chunk_id == fact.chunk_id]
         ids = [fact_id for fact_id, (at, _) in read.items() if at == index]
         there = [_moved(read[fact_id][1], -turns, -shift, texts[fact.chunk_id], chunk.text) for fact_id in ids]
-        left_out |= {ids[at] for at in replaced_by(fact.said, bool(fact.edited), there, beside)}
+        left = replaced_by(fact.said, bool(fact.edited), there, beside)
+        # Its words may be further down among those of its chunk than they were: then they are of another turn.
+        turns += next((there[at].turn - fact.said.turn for at in sorted(left) if there[at].is_of(fact.said)), 0)
+        rows.append((chunk_ids[index], turns, shift, session.bank_id, fact.seq))
+        left_out |= {ids[at] for at in left}
     session.connection.executemany(sql("facts.carry"), rows)
     return Carried(tuple(move_facts(session, [row[-1] for row in rows]).values()), frozenset(left_out))
 
