@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+import sys
+from collections import Counter
 
 import pytest
 
@@ -241,11 +242,14 @@ def test_one_source_without_a_hedge_is_enough() -> None:
 @pytest.mark.parametrize(
     "text", ["I could move to Oslo then ", "Maybe I move. ", "I might move, ", "我可能搬去上海，也许", "大概"]
 )
-def test_a_long_text_of_hedges_costs_no_more_than_its_length(text: str) -> None:
-    told = [Said(text * (size // len(text)), "Ann") for size in (2000, 16000)]
-    seconds = []
-    for line in told:
-        begun = time.process_time()
-        Hedged([line], ["Ann"]).is_firmer(Said("小安买了上海的船。" if text[0] > "\u3400" else "Ann sold the boat."), 0)
-        seconds.append(time.process_time() - begun)
-    assert seconds[1] < 40 * seconds[0] + 0.5
+def test_a_long_text_of_hedges_takes_no_more_steps_than_its_length(text: str) -> None:
+    told = Said("小安买了上海的船。" if text[0] > "\u3400" else "Ann sold the boat.")
+    steps = [Counter[str](), Counter[str]()]
+    for size, count in zip((2_000, 40_000), steps, strict=True):
+        line = Said(text * (size // len(text)), "Ann")
+        sys.setprofile(lambda _frame, event, _function, count=count: count.update((event,)))  # type: ignore[misc]
+        try:
+            Hedged([line], ["Ann"]).is_firmer(told, 0)
+        finally:
+            sys.setprofile(None)
+    assert 0 < steps[1].total() <= 25 * steps[0].total()
