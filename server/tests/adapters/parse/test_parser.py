@@ -211,6 +211,22 @@ async def test_pdf_notes_a_branch_of_pages_of_which_nothing_is_there() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("kids", "more"),
+    [
+        ("9 0 R", "9 0 obj\n[4 0 R 99 0 R 6 0 R]\nendobj\n"),
+        ("[4 0 R 99 0 R 6 0 R 9 0 R]", "9 0 obj\n<< /Type /Foo /Kids [9 0 R 9 0 R] >>\nendobj\n"),
+        ("[10 0 R 99 0 R 6 0 R]", "9 0 obj\n/Pages\nendobj\n10 0 obj\n<< /Type 9 0 R /Kids [4 0 R] >>\nendobj\n"),
+    ],
+    ids=["kids elsewhere", "a node of no known type that holds itself", "a type elsewhere"],
+)
+async def test_pdf_notes_a_page_that_is_not_there_in_an_odd_tree(kids: str, more: str) -> None:
+    whole = pdf("Ann moved to Oslo.", "Zoe lives in Graz.").replace(b"[4 0 R 6 0 R]", kids.encode())
+    assert await read("a.pdf", whole.replace(b"xref\n", more.encode() + b"xref\n", 1)) == (
+        "Ann moved to Oslo.\n\n[page 2 can't be read]\n\nZoe lives in Graz."
+    )
+
+
 async def test_pdf_notes_what_it_can_not_unpack() -> None:
     words = ") Tj 0 -20 Td (".join(f"Line {number}." for number in range(9))
     whole = pdf("Ann moved to Oslo.", words)

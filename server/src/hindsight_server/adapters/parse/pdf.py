@@ -64,11 +64,12 @@ def pdf_text(data: bytes, most_pages: int) -> FileText:
 def _missing(reader: PdfReader) -> list[int]:
     """For each page that is named where nothing of it is, how many of the others stand before it; pypdf passes over it.
 
-    A branch of the tree of pages that is gone counts as one. The library has walked the tree before: it has no cycles.
+    A branch of the tree of pages that is gone counts as one. Followed is what pypdf follows; what it has seen before, a
+    damaged or hostile file may name again.
     """
     from pypdf.generic import ArrayObject, DictionaryObject, IndirectObject
 
-    missing, before = [], 0
+    missing, before, branches = [], 0, set[int]()
     left: list[Any] = [reader.root_object.raw_get("/Pages")]
     while left:
         named = left.pop()
@@ -76,10 +77,15 @@ def _missing(reader: PdfReader) -> list[int]:
         if not isinstance(node, DictionaryObject) or not node:
             if isinstance(named, IndirectObject):
                 missing.append(before)
-        elif node.get("/Type", "/Pages" if "/Kids" in node else "/Page") == "/Page":
+            continue
+        # `get` would give what only refers to them.
+        inside = {key: node[key] for key in ("/Type", "/Kids") if key in node}
+        kind = inside.get("/Type", "/Pages" if "/Kids" in inside else "/Page")
+        if kind == "/Page":
             before += 1
-        else:
-            kids = node.get("/Kids")
+        elif kind == "/Pages" and id(node) not in branches:
+            branches.add(id(node))
+            kids = inside.get("/Kids")
             left += reversed(kids) if isinstance(kids, ArrayObject) else ()
     return missing
 
