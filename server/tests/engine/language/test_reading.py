@@ -11,10 +11,12 @@ from hindsight_server.engine.language.checking import check_schema, problems, pr
 from hindsight_server.engine.language.reading import (
     has_reasoning,
     json_objects,
+    readable_request,
     tool_requests_in,
     without_reasoning,
     without_reasoning_inside,
 )
+from hindsight_server.ports.llm import ToolRequest
 
 OSLO = {"city": "Oslo"}
 
@@ -105,6 +107,18 @@ def test_nothing_is_guessed(text: str) -> None:
 @pytest.mark.parametrize("text", ['{"city": "Os\\u0000lo"}', '{"ci\\u0000ty": "Oslo\\u0000"}', '{"city": "\0Oslo"}\0'])
 def test_nul_is_taken_out_of_an_object(text: str) -> None:
     assert next(json_objects(text)) == OSLO
+
+
+def test_a_call_of_a_tool_can_be_sent_back_whatever_characters_it_has() -> None:
+    broken = ToolRequest(
+        request_id="c\ud8001",
+        name="re\0call\udfff",
+        arguments={"query": "dog \ud83d", "ta\0gs": ["\ud83d\ude00", {"a": 1}]},
+        raw='{"query": "dog \ud83d"}',
+    )
+    read = readable_request(broken)
+    assert read.arguments == {"query": "dog ", "tags": ["😀", {"a": 1}]}
+    assert (read.request_id, read.name, read.raw) == ("c1", "recall", '{"query": "dog "}')
 
 
 def test_a_text_about_nul_keeps_it() -> None:

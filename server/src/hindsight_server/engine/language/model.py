@@ -167,10 +167,11 @@ class LanguageModel:
         """
         request = replace(self._request(messages, max_tokens), tools=tuple(tools), tool_choice=choice)
         reply = await self._ask(request, about)
-        text, requests = without_reasoning(reply.text), tuple(map(readable_request, reply.tool_requests))
-        if not requests and text:
-            requests = tool_requests_in(reply.text, {tool.name for tool in tools})
-            text = "" if requests else text
+        text, asked = without_reasoning(reply.text), reply.tool_requests
+        if not asked and text:
+            asked = tool_requests_in(reply.text, {tool.name for tool in tools})
+            text = "" if asked else text
+        requests = tuple(map(readable_request, asked))
         message = Message(role="assistant", text=text, tool_requests=requests)
         return ToolTurn(text=text, requests=requests, message=message, usage=reply.usage, truncated=reply.truncated)
 

@@ -11,9 +11,9 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
+from hindsight_server.domain.text import clean_text
 from hindsight_server.ports.llm import ToolRequest
 
 # Tags by which open models mark their thoughts: DeepSeek, Qwen and most others; Mistral; Kimi; ByteDance; gpt-oss.
@@ -90,12 +90,23 @@ def tool_requests_in(text: str, names: Collection[str]) -> tuple[ToolRequest, ..
 
 
 def readable_request(asked: ToolRequest) -> ToolRequest:
-    """A tool call as a provider gave it, without NUL characters."""
-    raw = _without_nul(asked.raw)
-    if raw == asked.raw:
-        return asked
-    arguments = asked.arguments if asked.arguments is None else json.loads(raw)
-    return replace(asked, arguments=arguments, raw=raw)
+    """A tool call as a provider gave it, without characters that can't be sent back or kept."""
+    return ToolRequest(
+        request_id=clean_text(asked.request_id),
+        name=clean_text(asked.name),
+        arguments=None if asked.arguments is None else _clean(asked.arguments),
+        raw=clean_text(_without_nul(asked.raw)),
+    )
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, list):
+        return [_clean(part) for part in value]
+    if isinstance(value, Mapping):
+        return {clean_text(key): _clean(part) for key, part in value.items()}
+    return value
 
 
 def without_reasoning_inside(value: Any) -> Any:
