@@ -63,7 +63,7 @@ def unsaid(memories: Iterable[RecalledMemory], document_id: str | None, said: It
         if memory.document_id != document_id:
             return False
         whole, words = _plain(memory.text), _plain(_SPEAKER.sub("", memory.text, count=1))
-        return whole in spoken or words in spoken
+        return bool(spoken) and (whole in spoken or words in spoken)
 
     return tuple(memory.text for memory in memories if memory.text.strip() and not is_said(memory))
 
