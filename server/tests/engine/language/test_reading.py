@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -119,6 +120,12 @@ def test_a_call_of_a_tool_can_be_sent_back_whatever_characters_it_has() -> None:
     read = readable_request(broken)
     assert read.arguments == {"query": "dog ", "tags": ["😀", {"a": 1}]}
     assert (read.request_id, read.name, read.raw) == ("c1", "recall", '{"query": "dog "}')
+
+
+def test_a_call_of_a_tool_may_be_nested_as_deep_as_json_is_read() -> None:
+    raw = '{"query": ' + "[" * 900 + "]" * 900 + "}"
+    asked = ToolRequest(request_id="c1", name="recall", arguments=json.loads(raw), raw=raw)
+    assert readable_request(asked) == asked
 
 
 def test_a_text_about_nul_keeps_it() -> None:

@@ -91,22 +91,16 @@ def tool_requests_in(text: str, names: Collection[str]) -> tuple[ToolRequest, ..
 
 def readable_request(asked: ToolRequest) -> ToolRequest:
     """A tool call as a provider gave it, without characters that can't be sent back or kept."""
+    arguments = asked.arguments
+    if arguments is not None:
+        # As text, which is as deep as the model made it: code that walks through it would get too deep.
+        arguments = json.loads(_without_nul(clean_text(_encoder.encode(arguments))))
     return ToolRequest(
         request_id=clean_text(asked.request_id),
         name=clean_text(asked.name),
-        arguments=None if asked.arguments is None else _clean(asked.arguments),
+        arguments=arguments,
         raw=clean_text(_without_nul(asked.raw)),
     )
-
-
-def _clean(value: Any) -> Any:
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, list):
-        return [_clean(part) for part in value]
-    if isinstance(value, Mapping):
-        return {clean_text(key): _clean(part) for key, part in value.items()}
-    return value
 
 
 def without_reasoning_inside(value: Any) -> Any:
