@@ -10,7 +10,8 @@ from hindsight_server.domain.grounding_often_han import is_against, is_general, 
 from hindsight_server.domain.remembering import once
 
 _CLAUSES = re.compile("[^，。！？；：,.!?;:\\n（）()…]+[？?]?")
-_HAN = re.compile("[\u3400-\u9fff]")
+HAN = re.compile("[\u3400-\u9fff]")
+"""A Chinese sign."""
 # Words with a sign of denial that deny nothing, or not the whole.
 _NO_DENIAL = re.compile(
     "不但|不仅|不只|不光|不单|不过(?![敏来去期关])|不同(?!意)|不错(?!过)|不久|不少|不断|不得不|差不多|不好意思|不然|不如|不止|不管|不论|"
@@ -100,7 +101,7 @@ class HanClause:
             rest = _plain(self.text[end : end + _AHEAD], self.names)
             helpers = _HELPERS.match(rest)
             helped, rest = (rest[: helpers.end()], rest[helpers.end() :]) if helpers is not None else ("", rest)
-            if not rest or not _HAN.match(rest):
+            if not rest or not HAN.match(rest):
                 continue
             if len(rest) > 1:
                 heads.append(rest[:2])
@@ -328,7 +329,7 @@ def _is_exchanged(fact: HanClause, clause: HanClause) -> bool:
             continue
         behind = _AFTER_VERB.sub("", clause.text[told + len(verb) :], count=1)
         is_doer_behind = any(
-            len(behind) >= size and _HAN.match(behind[1]) and behind[:size] in fact.text[:said] for size in (2, 3)
+            len(behind) >= size and HAN.match(behind[1]) and behind[:size] in fact.text[:said] for size in (2, 3)
         )
         if is_doer_behind and any(object_[:size] in clause.text[:told] for size in (2, 3) if len(object_) >= size):
             return True

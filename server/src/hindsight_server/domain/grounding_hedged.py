@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from hindsight_server.domain.grounding import fold
 from hindsight_server.domain.grounding_clauses import PRONOUNS, Clause, Word, lemmas, sentences
+from hindsight_server.domain.grounding_han import HAN
 from hindsight_server.domain.grounding_hedged_han import is_firmer_in_han
 from hindsight_server.domain.grounding_turned import Said
 from hindsight_server.domain.hedges import (
@@ -24,8 +25,8 @@ from hindsight_server.domain.hedges import (
     scopes,
     written_out,
 )
+from hindsight_server.domain.remembering import once
 
-_HAN = re.compile("[\u3400-\u9fff]")
 # Words of a statement that keep a hedge, and those that only keep that something is to come.
 _SOFT = re.compile(
     r"might|could|would|can|should|must|ought|maybe|perhaps|(?:im)?possib\w+|potential\w*|probab\w+|presum\w+|suppos\w+|"
@@ -81,7 +82,7 @@ class Hedged:
             (True, False)
         """
         line = self._lines[seat]
-        if _HAN.search(fact.text):
+        if HAN.search(fact.text):
             return is_firmer_in_han(fact.text, seat, [one.text for one in self._lines], self._speakers)
         if not may_be_hedged(line.text):
             return False
@@ -99,6 +100,10 @@ class Hedged:
             for clause in fact.clauses
             if clause.words[0].folded not in _NOT_TOLD
         )
+
+    @once
+    def _people(self) -> frozenset[str]:
+        return frozenset([word for one in self._speakers for word in lemmas(fold(one))])
 
     def _read(self, seat: int) -> tuple[list[Clause], list[Scope]]:
         """The clauses of a line, and what of them is hedged."""
@@ -121,21 +126,20 @@ class Hedged:
         """Whether a clause of a statement tells what is hedged as a fact, and no other clause tells it."""
         if fact.denies and not scope.clause.denies:
             return False
-        people = frozenset([word for one in self._speakers for word in lemmas(fold(one))])
         told = _told_verb(fact, scope) if scope.heads else None
         if scope.heads:
             if told is None or not _is_firm(fact, told, scope.sure):
                 return False
-            rest = fact.content - scope.heads - people - {told.lemma}
+            rest = fact.content - scope.heads - self._people - {told.lemma}
             if 2 * len(rest & scope.content) < len(rest):
                 return False
-        elif not _is_all_hedged(fact, scope, people):
+        elif not _is_all_hedged(fact, scope, self._people):
             return False
-        return not self._is_said(fact, scope, people)
+        return not self._is_said(fact, scope)
 
-    def _is_said(self, fact: Clause, scope: Scope, people: frozenset[str]) -> bool:
+    def _is_said(self, fact: Clause, scope: Scope) -> bool:
         """Whether a clause without a hedge says as much of it."""
-        content = fact.content - people
+        content = fact.content - self._people
         near = len(content & scope.clause.content)
         for seat in range(len(self._lines)):
             told, found = self._read(seat)

@@ -7,14 +7,12 @@ standing against them bears it out, whatever another one says. Pure functions.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from hindsight_server.domain.grounding_clauses import Clause
-from hindsight_server.domain.grounding_han import HanLine, is_asked_in_han, is_turned_in_han
+from hindsight_server.domain.grounding_han import HAN, HanLine, is_asked_in_han, is_turned_in_han
 from hindsight_server.domain.grounding_turned import Said, Told
 
-_HAN = re.compile("[\u3400-\u9fff]")
 _AUXILIARIES_TEXT = "do does did is are was were has have had will would can could should"
 _AUXILIARIES = frozenset(_AUXILIARIES_TEXT.split())
 _ASKING_TEXT = "ask asks asked asking wonder wonders wondered whether question curious if"
@@ -32,7 +30,7 @@ def is_opposed(text: str, sources: Sequence[Said], speakers: Sequence[str] = ())
         >>> is_opposed("Ada liked tea, and hates it now.", [Said("Ada likes tea."), Said("Ada hates tea.")])
         False
     """
-    if _HAN.search(text):
+    if HAN.search(text):
         return _is_opposed_in_han(text, sources, speakers)
     told = Told(sources, speakers)
     for clause in Said(text).clauses:
@@ -58,7 +56,7 @@ def is_only_asked(text: str, sources: Sequence[Said]) -> bool:
     """
     if len(sources) != 1 or text.rstrip().endswith(("?", "？")):
         return False
-    if _HAN.search(text):
+    if HAN.search(text):
         return is_asked_in_han(text, sources[0].text)
     told = sources[0].sentences
     if not told or not all(clause.is_question for clause in told[-1]):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 
+from hindsight_server.domain.grounding_han import HAN
 from hindsight_server.domain.model import Interval
 from hindsight_server.domain.time import Grain, Relation, TimeMention, find_times
 
@@ -15,7 +16,6 @@ _MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
-_HAN = re.compile("[\u3400-\u9fff]")
 _BARE_WEEKDAY = re.compile(
     r"(?:on |this )?(monday|tuesday|wednesday|thursday|friday|saturday|sunday|(?:周|星期|礼拜)[一二三四五六日天])"
     r"(?: (?:at .*|morning|afternoon|evening|night)|[早晚上中下]{1,2}午?.*)?"
@@ -187,7 +187,7 @@ def happened(told: TimeMention | None) -> Interval | None:
 
 def written_out(interval: Interval, like: str) -> str:
     """A time in words, in the language of a text: ``5 May 2023``, ``May 2023``, ``2023年5月5日``."""
-    han = _HAN.search(like) is not None
+    han = HAN.search(like) is not None
     start, end = interval.start, interval.end
     if (start.month, start.day, end.month, end.day) == (1, 1, 12, 31):
         years = str(start.year) if start.year == end.year else f"{start.year}-{end.year}"

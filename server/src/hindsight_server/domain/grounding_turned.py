@@ -7,7 +7,6 @@ extraction suites, which tell how well they do.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from hindsight_server.domain.grounding_clauses import (
     opposites,
     sentences,
 )
-from hindsight_server.domain.grounding_han import HanLine, is_turned_in_han
+from hindsight_server.domain.grounding_han import HAN, HanLine, is_turned_in_han
 from hindsight_server.domain.grounding_often import besides, how_often, is_against, is_general, tells_how_often
 from hindsight_server.domain.grounding_people import (
     CALLED,
@@ -38,7 +37,6 @@ from hindsight_server.domain.grounding_people import (
 )
 from hindsight_server.domain.remembering import once
 
-_HAN = re.compile("[\u3400-\u9fff]")
 _OPPOSITES_TEXT = (
     "love hate, like hate, like dislike, love dislike, enjoy hate, enjoy dislike, "
     "approve reject, accept reject, accept decline, allow forbid"
@@ -110,7 +108,7 @@ class Told:
             >>> Told([Said("Ann didn't sell the boat.")], ()).is_turned(Said("Ann sold the boat."), 0)
             True
         """
-        if _HAN.search(fact.text):
+        if HAN.search(fact.text):
             return is_turned_in_han(fact.text, seat, self._han_lines, self._speakers)
         checks = (self._is_denied, self._is_of_other_frequency, self._is_exchanged, self._is_replaced)
         return any(check(one, seat) for one in fact.clauses for check in checks)
@@ -349,7 +347,7 @@ def near_sentence(line: Said, fact: Said) -> str:
         >>> near_sentence(Said("I am away. Please show Kim the pump."), Said("Lee shows Kim the pump."))
         'please show kim the pump'
     """
-    if _HAN.search(line.text):
+    if HAN.search(line.text):
         return line.text
     shares = [len(fact.content & one[0].around) for one in line.sentences]
     if not any(shares):
