@@ -119,8 +119,8 @@ class Pipeline:
         made: dict[str, Any] = {}
 
         def result(passed_over: Set[str]) -> Mapping[str, Any]:
-            made.clear()
-            made.update(progress.after(result_of(kept_of(prepared, passed_over))))
+            nonlocal made
+            made = progress.after(result_of(kept_of(prepared, passed_over)))
             return progress.told(made)
 
         try:

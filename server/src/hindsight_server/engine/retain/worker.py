@@ -111,12 +111,11 @@ class RetainWorker:
     async def _finish(self, operation: Operation, parts: Sequence[Part]) -> dict[str, Any]:
         """All of it in one transaction, which is quick without a model."""
         prepared = await self._extracting.prepared(operation.bank_id, parts, operation_id=operation.operation_id)
-
         made: dict[str, Any] = {}
 
         def result(passed_over: Set[str]) -> dict[str, Any]:
-            made.clear()
-            made.update(result_of(kept_of(prepared, passed_over)))
+            nonlocal made
+            made = result_of(kept_of(prepared, passed_over))
             return made
 
         await self._store.retain(
