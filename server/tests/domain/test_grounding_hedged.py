@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from types import FrameType
 
 import pytest
 
@@ -239,17 +239,26 @@ def test_one_source_without_a_hedge_is_enough() -> None:
     assert not is_firmer_than_all("Ann visited Lima in June.", [])
 
 
+def steps_of(line: Said, told: Said) -> int:
+    """How many functions are called and left to look for hedges."""
+    count = 0
+
+    def step(frame: FrameType, event: str, function: object) -> None:
+        nonlocal count
+        count += 1
+
+    sys.setprofile(step)
+    try:
+        Hedged([line], ["Ann"]).is_firmer(told, 0)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
 @pytest.mark.parametrize(
     "text", ["I could move to Oslo then ", "Maybe I move. ", "I might move, ", "我可能搬去上海，也许", "大概"]
 )
 def test_a_long_text_of_hedges_takes_no_more_steps_than_its_length(text: str) -> None:
     told = Said("小安买了上海的船。" if text[0] > "\u3400" else "Ann sold the boat.")
-    steps = [Counter[str](), Counter[str]()]
-    for size, count in zip((2_000, 40_000), steps, strict=True):
-        line = Said(text * (size // len(text)), "Ann")
-        sys.setprofile(lambda _frame, event, _function, count=count: count.update((event,)))  # type: ignore[misc]
-        try:
-            Hedged([line], ["Ann"]).is_firmer(told, 0)
-        finally:
-            sys.setprofile(None)
-    assert 0 < steps[1].total() <= 25 * steps[0].total()
+    short, long = (steps_of(Said(text * (size // len(text)), "Ann"), told) for size in (2_000, 40_000))
+    assert 0 < long <= 25 * short
