@@ -75,6 +75,14 @@ async def test_half_a_character_is_not_sent() -> None:
     assert provider.requests[0].messages[0].text == "Where is  Ann?"
 
 
+async def test_half_a_character_in_a_call_of_a_tool_is_not_sent_back() -> None:
+    raw = '{"query": "dog \\ud83d"}'
+    called = ChatReply(tool_requests=(ToolRequest(request_id="1", name="s", arguments=json.loads(raw), raw=raw),))
+    tools = [Tool(name="s", description="", parameters={})]
+    turn = await LanguageModel(ScriptedProvider([called])).tool_turn(ASKED, tools, about=ABOUT)
+    assert turn.message.tool_requests[0].arguments == {"query": "dog "}
+
+
 async def test_nul_is_taken_out_of_prose_and_of_tool_calls_as_out_of_users_texts() -> None:
     raw = '{"query": "Hugo\\u0000"}'
     called = ChatReply(tool_requests=(ToolRequest(request_id="1", name="s", arguments=json.loads(raw), raw=raw),))
